@@ -1,0 +1,38 @@
+# Flags that every target of the project has, own code only.
+function(sinew_compile_options target)
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion)
+  if(SINEW_SANITIZE)
+    target_compile_options(${target} PRIVATE -fsanitize=${SINEW_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+    target_link_options(${target} PUBLIC -fsanitize=${SINEW_SANITIZE})
+  endif()
+  if(SINEW_MARCH)
+    target_compile_options(${target} PRIVATE -march=${SINEW_MARCH})
+  endif()
+endfunction()
+
+# sinew_library(FOLDER SOURCES ... LINK ...): the library of one folder, exported as sinew::FOLDER.
+function(sinew_library name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LINK;LINK_PRIVATE" ${ARGN})
+  add_library(sinew_${name} STATIC ${arg_SOURCES})
+  add_library(sinew::${name} ALIAS sinew_${name})
+  sinew_compile_options(sinew_${name})
+  target_include_directories(sinew_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+                                                  $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
+                                           PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(sinew_${name} PUBLIC ${arg_LINK} PRIVATE ${arg_LINK_PRIVATE})
+  set_target_properties(sinew_${name} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON)
+  install(TARGETS sinew_${name} EXPORT sinewTargets)
+endfunction()
+
+# sinew_test(FOLDER SOURCES ... LINK ...): one GoogleTest program per folder, one ctest entry per test.
+function(sinew_test name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
+  add_executable(${name}_tests ${arg_SOURCES})
+  sinew_compile_options(${name}_tests)
+  target_include_directories(${name}_tests PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  target_link_libraries(${name}_tests PRIVATE ${arg_LINK} GTest::gtest GTest::gmock GTest::gtest_main fmt::fmt)
+  target_compile_definitions(${name}_tests PRIVATE SINEW_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  gtest_discover_tests(${name}_tests DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600)
+endfunction()

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "sinew/core/types.h"
+
+namespace sinew {
+
+/// Values that belong to face corners, stored once per distinct value: corner c has values[N * indices[c] .. + N).
+/// Invariant: indices is empty (no such attribute) or holds one entry per corner, each < values.size() / N.
+template <int N>
+struct CornerAttribute {
+  static constexpr int kComponents = N;
+  std::string name;
+  std::vector<float> values;   // n×N
+  std::vector<Index> indices;  // one per corner
+
+  bool empty() const { return indices.empty(); }
+};
+
+/// An image that a material refers to: its encoded bytes, untouched.
+struct Image {
+  std::string name;
+  std::string mime_type;            // "image/png", "image/jpeg", ...
+  std::vector<std::uint8_t> bytes;  // encoded; empty when only `uri` is known
+  std::string uri;                  // as the source had it; may be empty
+};
+
+/// A material, carried through untouched. `gltf` is the source's glTF material object as JSON text (empty when the
+/// source had only a name, e.g. OBJ usemtl); texture references in it index Appearance::gltf_textures.
+struct Material {
+  std::string name;
+  std::string gltf;
+};
+
+/// Everything about looks that a solve does not touch.
+struct Appearance {
+  std::vector<Material> materials;
+  std::string gltf_textures;  // JSON array text of glTF texture objects, whose sources index `images`
+  std::string gltf_samplers;  // JSON array text of glTF sampler objects
+  std::vector<Image> images;
+};
+
+/// A named part of a mesh: a contiguous range of vertices and of faces. Pieces share one solve.
+struct Piece {
+  std::string name;
+  Index first_vertex = 0;
+  Index vertices = 0;
+  Index first_face = 0;
+  Index faces = 0;
+};
+
+/// A polygon mesh over control points: no vertex is repeated for the sake of a seam.
+///
+/// Invariants, tested by check(): the face sizes add up to corners.size(), every corner < vertex count, every face has
+/// at least 3 corners, positions are finite, corner attributes satisfy theirs, face_materials is empty or holds one
+/// entry per face that is -1 or < materials, pieces are empty or partition vertices and faces in order.
+struct Mesh {
+  Points positions;                            // 3×V
+  std::vector<Index> face_sizes;               // one per face, >= 3
+  std::vector<Index> corners;                  // vertex per corner, faces one after another, counter-clockwise outside
+  std::vector<CornerAttribute<2>> uv_sets;     // v as in glTF: 0 at the top of the image
+  CornerAttribute<3> normals;                  // unit length
+  std::vector<CornerAttribute<4>> color_sets;  // linear RGBA
+  std::vector<int> face_materials;             // -1: none
+  Appearance appearance;
+  std::vector<Piece> pieces;
+
+  std::size_t vertex_count() const { return static_cast<std::size_t>(positions.cols()); }
+  std::size_t face_count() const { return face_sizes.size(); }
+
+  /// Throws Error{input} with a sentence that names the first violation; `name` stands for the mesh in it.
+  void check(const std::string& name = "mesh") const;
+};
+
+/// Corner numbers of a triangulation, three per triangle. Planar convex or not, each polygon is cut by ear clipping in
+/// the plane of its area vector; triangles and convex quads keep their order.
+std::vector<Index> triangulate_corners(const Mesh& mesh);
+
+/// Vertex numbers of the same triangulation, three per triangle.
+std::vector<Index> triangles_of(const Mesh& mesh);
+
+}  // namespace sinew

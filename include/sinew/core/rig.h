@@ -1,0 +1,113 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sinew/core/mesh.h"
+#include "sinew/core/sequence.h"
+#include "sinew/core/types.h"
+
+namespace sinew {
+
+/// Skinning weights, V×K packed: slot k of vertex v is bone bones[v*K + k] with weight values[v*K + k].
+///
+/// Invariants (Rig::check): values >= 0, each row sums to 1 within 1e-6·K, no bone twice in a row with weight > 0, rows
+/// sorted by descending weight, unused slots are {bone 0, weight 0}. Dense weights are the case K = B.
+struct SkinWeights {
+  int influences = 0;         // K
+  std::vector<Index> bones;   // V×K
+  std::vector<float> values;  // V×K
+
+  std::size_t vertex_count() const {
+    return influences == 0 ? 0 : values.size() / static_cast<std::size_t>(influences);
+  }
+};
+
+/// Packs a dense V×B row-major matrix: keeps the K largest positive entries of each row, scales each row to sum 1 and
+/// sorts it. K = 0 keeps as many slots as the fullest row needs. A row without a positive entry gets bone 0.
+SkinWeights pack_weights(
+    const Eigen::Ref<const Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>& dense,
+    int influences = 0);
+
+/// The inverse: a dense V×B matrix.
+Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> unpack_weights(const SkinWeights& weights,
+                                                                                     std::size_t bones);
+
+/// A bone: free (parent -1, moves by any rest→posed affine) or a joint of a hierarchy.
+struct Bone {
+  std::string name;
+  int parent = -1;                 // index of an earlier bone, or -1
+  Vector3 head = Vector3::Zero();  // rest position of its joint (free bones: centre of what it moves)
+  Vector3 tail = Vector3::Zero();  // rest position of its other end, for display
+};
+
+/// Rest→posed transforms of every bone in every frame, F×B.
+class Motion {
+ public:
+  Motion() = default;
+  Motion(std::size_t frames, std::size_t bones) : frames_(frames), bones_(bones), data_(frames * bones, identity()) {}
+
+  std::size_t frame_count() const { return frames_; }
+  std::size_t bone_count() const { return bones_; }
+  Affine& operator()(std::size_t f, std::size_t b) { return data_[f * bones_ + b]; }
+  const Affine& operator()(std::size_t f, std::size_t b) const { return data_[f * bones_ + b]; }
+
+  static Affine identity() {
+    Affine one = Affine::Zero();
+    one.leftCols<3>().setIdentity();
+    return one;
+  }
+
+ private:
+  std::size_t frames_ = 0;
+  std::size_t bones_ = 0;
+  std::vector<Affine> data_;  // frame-major
+};
+
+/// Corrections in the rest pose [JamesTwigg2005 §6, EigenSkin]: in frame f vertex v is skinned from
+/// rest(v) + sum_r coefficients(f, r) · offsets[r](v).
+struct Corrections {
+  std::vector<Points> offsets;         // R of 3×V
+  std::vector<Points> normal_offsets;  // R of 3×V, or empty
+  Eigen::MatrixXf coefficients;        // F×R
+
+  std::size_t rank() const { return offsets.size(); }
+};
+
+/// How far a rig's bones may go from rigid.
+enum class Transforms { rigid, affine };
+
+/// A linear blend skinning model with its motion.
+///
+/// Invariants, tested by check(): mesh, weights and motion agree in V, B, F; parents come before children; weights
+/// satisfy SkinWeights; all numbers finite; when `transforms` is rigid, every motion matrix is a rotation within 1e-5
+/// with determinant +1; where `jointed`, every child's head stays where its parent puts it within 1e-4 of the rest
+/// diagonal.
+struct Rig {
+  Mesh rest;
+  std::vector<Bone> bones;
+  SkinWeights weights;
+  Motion motion;
+  std::vector<double> times;  // F, seconds
+  std::vector<Clip> clips;
+  Transforms transforms = Transforms::affine;
+  bool jointed = false;  // a skeleton: parents are joints, not only names in a list
+  std::optional<Corrections> corrections;
+  std::string notes;  // JSON text of facts a solver wants kept with the file (glTF asset.extras.sinew); may be empty
+
+  std::size_t vertex_count() const { return rest.vertex_count(); }
+  std::size_t bone_count() const { return bones.size(); }
+  std::size_t frame_count() const { return motion.frame_count(); }
+
+  /// Throws Error{input} with a sentence that names the first violation.
+  void check() const;
+};
+
+/// Posed positions of one frame, corrections included; `out` is 3×V. Evaluated in double, rounded once.
+void pose(const Rig& rig, std::size_t frame, Eigen::Ref<Points> out);
+
+/// All frames of a rig as a sequence with the same rest mesh.
+Sequence pose_all(const Rig& rig);
+
+}  // namespace sinew

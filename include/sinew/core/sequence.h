@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "sinew/core/mesh.h"
+#include "sinew/core/types.h"
+
+namespace sinew {
+
+/// Vertex positions over time: F×V×3 float, frame-major. Column v of frame(f) is vertex v.
+class Frames {
+ public:
+  Frames() = default;
+  Frames(std::size_t frames, std::size_t vertices)
+      : vertices_(vertices), data_(frames * vertices * 3), frames_(frames) {}
+
+  std::size_t count() const { return frames_; }
+  std::size_t vertex_count() const { return vertices_; }
+  std::vector<float>& data() { return data_; }
+  const std::vector<float>& data() const { return data_; }
+
+  PointsMap operator[](std::size_t f) {
+    return {data_.data() + f * vertices_ * 3, 3, static_cast<Eigen::Index>(vertices_)};
+  }
+  ConstPointsMap operator[](std::size_t f) const {
+    return {data_.data() + f * vertices_ * 3, 3, static_cast<Eigen::Index>(vertices_)};
+  }
+
+ private:
+  std::size_t vertices_ = 0;
+  std::vector<float> data_;
+  std::size_t frames_ = 0;
+};
+
+/// A contiguous range of frames that belongs together, e.g. one of several animations of a character.
+struct Clip {
+  std::string name;
+  std::size_t first_frame = 0;
+  std::size_t frames = 0;
+};
+
+/// A mesh animation: a rest mesh and, for every frame, a position for each of its vertices.
+///
+/// Invariants, tested by check(): the mesh satisfies its own, at least one vertex and one frame, frames and rest agree
+/// on the vertex count, all numbers finite, times has one strictly increasing entry per frame within each clip, clips
+/// are empty (one unnamed clip) or partition the frames in order.
+struct Sequence {
+  std::string name;
+  Mesh rest;
+  Frames frames;              // F×V×3
+  std::vector<double> times;  // F, seconds
+  std::vector<Clip> clips;
+
+  std::size_t vertex_count() const { return rest.vertex_count(); }
+  std::size_t frame_count() const { return frames.count(); }
+
+  /// Throws Error{input}: names the frame and the vertex of the first number that is not finite, or both counts of the
+  /// first that disagree.
+  void check() const;
+};
+
+inline constexpr double kDefaultSecondsPerFrame = 1.0 / 30;
+
+/// Times of F frames at a constant rate, from 0.
+std::vector<double> uniform_times(std::size_t frames, double seconds_per_frame = kDefaultSecondsPerFrame);
+
+/// The chosen frames first, first + step, ... < last of a sequence, clips cut accordingly; frames count from 0.
+/// Throws Error{usage} when nothing remains.
+Sequence select_frames(const Sequence& sequence, std::size_t first, std::size_t last, std::size_t step);
+
+}  // namespace sinew

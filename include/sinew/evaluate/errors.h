@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "sinew/core/rig.h"
+#include "sinew/core/sequence.h"
+
+namespace sinew {
+
+/// Smallest sphere that encloses a set of points, exact up to rounding (Welzl's algorithm).
+struct Sphere {
+  Eigen::Vector3d center = Eigen::Vector3d::Zero();
+  double radius = 0;
+};
+Sphere smallest_enclosing_sphere(const Eigen::Ref<const Points>& points);
+
+/// Length of the diagonal of the axis-aligned bounding box.
+double bounding_box_diagonal(const Eigen::Ref<const Points>& points);
+
+/// How far a posed model is from a sequence. Definitions: docs/conventions.md, "Errors".
+struct Errors {
+  double e_rms = 0;         // 1000·sqrt(sum |d|² / 3VF), rest pose scaled so that its enclosing sphere has radius 1
+  double rmse_percent = 0;  // 100·sqrt(sum |d|² / VF) / rest bounding-box diagonal
+  double distortion_percent = 0;  // 100·|P - P̂|_F / |P - time average of P|_F [JamesTwigg2005, Table 1]
+  double normal_degrees = 0;      // RMS angle between vertex normals, weighted by area
+  double max_distance = 0;        // largest |d|, in the input's unit
+  double max_percent = 0;         // the same in % of the diagonal
+  std::size_t worst_frame = 0;    // where that is
+  std::size_t worst_vertex = 0;
+  std::vector<double> per_frame;   // F: 100·sqrt(mean |d|²) / diagonal
+  std::vector<double> per_vertex;  // V: the same over frames
+};
+
+/// Errors of the posed rig against the sequence, frame by frame in order.
+/// Throws Error{input} when vertex or frame counts differ.
+Errors evaluate(const Rig& rig, const Sequence& sequence, int threads = 0);
+
+/// The same for positions that are posed already.
+Errors evaluate(const Frames& posed, const Sequence& sequence, int threads = 0);
+
+/// E_RMS from a sum of squared distances in the input's unit; `radius` is that of the rest's enclosing sphere.
+double e_rms_of(double sum_of_squares, std::size_t vertices, std::size_t frames, double radius);
+
+}  // namespace sinew

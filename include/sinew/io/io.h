@@ -1,0 +1,51 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sinew/core/rig.h"
+#include "sinew/core/sequence.h"
+
+/// Files in and out. Which function you want:
+///   read_sequence   any supported input as a Sequence (by extension or folder contents)
+///   read_rig        a skinned GLB/glTF as a Rig
+///   write_rig       a Rig as GLB
+///   write_sequence  posed frames as .pc2, .mdd, .npz, .abc or a folder of OBJ files
+/// The functions of one format are in the header of that format (sinew/io/obj.h, pc2.h, mdd.h, npz.h, gltf.h,
+/// alembic.h).
+namespace sinew {
+
+/// Receives sentences about things that were mended on the way in (e.g. weights that had to be renormalised).
+using Warnings = std::function<void(std::string_view sentence)>;
+
+struct ReadOptions {
+  std::string clip;              // glTF: name or number of the animation to bake; empty: all of them
+  std::string mesh;              // glob over mesh names; empty: all
+  double frames_per_second = 0;  // glTF: sampling rate; 0: at the keys when all tracks share them, else 30
+  std::string rest;              // frame number or file to use as the rest pose; empty: the input's own
+  Warnings warn;
+};
+
+/// Reads a sequence from one path (.glb, .gltf, .abc, a folder of OBJ frames, a folder with rest.obj and frames.pc2 or
+/// frames.mdd, a single OBJ as one frame) or from two (REST.obj CACHE.pc2|mdd). The result satisfies Sequence::check().
+/// Throws Error{input}.
+Sequence read_sequence(const std::vector<std::filesystem::path>& paths, const ReadOptions& options = {});
+
+/// Reads a skinned model: weights, bones and their motion at the animation's keys. The result satisfies Rig::check().
+Rig read_rig(const std::filesystem::path& path, const ReadOptions& options = {});
+
+struct WriteOptions {
+  std::string generator = "sinew";  // glTF asset.generator
+};
+
+/// Writes a rig as GLB: to a temporary file beside the target, renamed when complete. Throws Error{output}.
+void write_rig(const std::filesystem::path& path, const Rig& rig, const WriteOptions& options = {});
+
+/// Writes the posed frames in the format that the extension names (.pc2, .mdd, .npz, .abc; a path without extension:
+/// OBJ folder). PC2 and MDD hold positions only: the rest mesh goes beside them as NAME.obj.
+void write_sequence(const std::filesystem::path& path, const Sequence& sequence);
+
+}  // namespace sinew

@@ -1,0 +1,171 @@
+#include "sinew/core/rig.h"
+
+#include <fmt/format.h>
+
+#include <Eigen/Geometry>
+#include <Eigen/LU>
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "sinew/core/error.h"
+
+namespace sinew {
+namespace {
+
+constexpr double kRotationTolerance = 1e-5;
+constexpr double kJointTolerance = 1e-4;  // of the rest diagonal
+
+[[noreturn]] void refuse(const std::string& sentence) {
+  throw Error(ErrorKind::input, sentence);
+}
+
+void check_weights(const SkinWeights& weights, std::size_t vertices, std::size_t bones) {
+  const auto slots = static_cast<std::size_t>(weights.influences);
+  if (weights.influences < 1) refuse("rig: weights have no influence slots");
+  if (weights.values.size() != vertices * slots || weights.bones.size() != vertices * slots)
+    refuse(fmt::format("rig: weights for {} vertices, the mesh has {}", weights.vertex_count(), vertices));
+  for (std::size_t v = 0; v < vertices; ++v) {
+    const float* value = weights.values.data() + v * slots;
+    const Index* bone = weights.bones.data() + v * slots;
+    double sum = 0;
+    for (std::size_t k = 0; k < slots; ++k) {
+      if (!(value[k] >= 0) || !std::isfinite(value[k]))
+        refuse(fmt::format("rig: vertex {} has weight {}", v, value[k]));
+      if (bone[k] >= bones) refuse(fmt::format("rig: vertex {} refers to bone {}, there are {}", v, bone[k], bones));
+      if (k > 0 && value[k] > value[k - 1]) refuse(fmt::format("rig: weights of vertex {} are not sorted", v));
+      for (std::size_t j = 0; j < k && value[k] > 0; ++j)
+        if (bone[j] == bone[k]) refuse(fmt::format("rig: vertex {} refers to bone {} twice", v, bone[k]));
+      sum += value[k];
+    }
+    if (std::abs(sum - 1) > 1e-6 * std::max<double>(1, weights.influences))
+      refuse(fmt::format("rig: weights of vertex {} sum to {}", v, sum));
+  }
+}
+
+void check_motion(const Rig& rig) {
+  const double diagonal =
+      rig.vertex_count() == 0
+          ? 0
+          : (rig.rest.positions.rowwise().maxCoeff() - rig.rest.positions.rowwise().minCoeff()).cast<double>().norm();
+  for (std::size_t f = 0; f < rig.frame_count(); ++f)
+    for (std::size_t b = 0; b < rig.bone_count(); ++b) {
+      const Eigen::Matrix<double, 3, 4> T = rig.motion(f, b).cast<double>();
+      if (!T.allFinite())
+        refuse(fmt::format("rig: frame {}, bone {} '{}': transform is not finite", f, b, rig.bones[b].name));
+      const Eigen::Matrix3d A = T.leftCols<3>();
+      if (rig.transforms == Transforms::rigid &&
+          ((A.transpose() * A - Eigen::Matrix3d::Identity()).cwiseAbs().maxCoeff() > kRotationTolerance ||
+           A.determinant() < 0))
+        refuse(fmt::format("rig: frame {}, bone {} '{}': transform is not rigid", f, b, rig.bones[b].name));
+      if (!rig.jointed || rig.bones[b].parent < 0) continue;
+      const Eigen::Vector4d head = rig.bones[b].head.cast<double>().homogeneous();
+      const Eigen::Matrix<double, 3, 4> P = rig.motion(f, static_cast<std::size_t>(rig.bones[b].parent)).cast<double>();
+      if ((T * head - P * head).norm() > kJointTolerance * diagonal)
+        refuse(fmt::format("rig: frame {}, bone {} '{}' leaves its joint", f, b, rig.bones[b].name));
+    }
+}
+
+}  // namespace
+
+SkinWeights pack_weights(
+    const Eigen::Ref<const Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>& dense,
+    int influences) {
+  const auto vertices = static_cast<std::size_t>(dense.rows());
+  if (influences == 0) {
+    influences = 1;
+    for (Eigen::Index v = 0; v < dense.rows(); ++v)
+      influences = std::max(influences, static_cast<int>((dense.row(v).array() > 0).count()));
+  }
+  const auto slots = static_cast<std::size_t>(influences);
+  SkinWeights out{influences, std::vector<Index>(vertices * slots, 0), std::vector<float>(vertices * slots, 0.0F)};
+  std::vector<Index> order(static_cast<std::size_t>(dense.cols()));
+  for (std::size_t v = 0; v < vertices; ++v) {
+    const auto row = dense.row(static_cast<Eigen::Index>(v));
+    std::iota(order.begin(), order.end(), Index{0});
+    const std::size_t kept = std::min(slots, order.size());
+    // Ties go to the lower bone, so that the result does not depend on the sort.
+    std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(kept), order.end(),
+                      [&](Index a, Index b) { return row[a] != row[b] ? row[a] > row[b] : a < b; });
+    double sum = 0;
+    for (std::size_t k = 0; k < kept; ++k) sum += std::max(0.0, row[order[k]]);
+    if (!(sum > 0)) {
+      out.values[v * slots] = 1;
+      continue;
+    }
+    for (std::size_t k = 0; k < kept; ++k) {
+      const auto value = static_cast<float>(std::max(0.0, row[order[k]]) / sum);
+      if (!(value > 0)) break;
+      out.bones[v * slots + k] = order[k];
+      out.values[v * slots + k] = value;
+    }
+  }
+  return out;
+}
+
+Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> unpack_weights(const SkinWeights& weights,
+                                                                                     std::size_t bones) {
+  Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> dense =
+      Eigen::MatrixXf::Zero(static_cast<Eigen::Index>(weights.vertex_count()), static_cast<Eigen::Index>(bones));
+  const auto slots = static_cast<std::size_t>(weights.influences);
+  for (std::size_t i = 0; i < weights.values.size(); ++i)
+    dense(static_cast<Eigen::Index>(i / slots), weights.bones[i]) += weights.values[i];
+  return dense;
+}
+
+void Rig::check() const {
+  rest.check("rig: rest mesh");
+  if (bones.empty()) refuse("rig: no bones");
+  if (motion.bone_count() != bones.size())
+    refuse(fmt::format("rig: motion of {} bones, there are {}", motion.bone_count(), bones.size()));
+  if (times.size() != motion.frame_count())
+    refuse(fmt::format("rig: {} times for {} frames", times.size(), motion.frame_count()));
+  for (std::size_t b = 0; b < bones.size(); ++b)
+    if (bones[b].parent < -1 || bones[b].parent >= static_cast<int>(b))
+      refuse(fmt::format("rig: bone {} '{}' has parent {}, parents come first", b, bones[b].name, bones[b].parent));
+  check_weights(weights, vertex_count(), bone_count());
+  check_motion(*this);
+  if (!corrections) return;
+  const Corrections& c = *corrections;
+  if (static_cast<std::size_t>(c.coefficients.rows()) != frame_count() ||
+      static_cast<std::size_t>(c.coefficients.cols()) != c.rank())
+    refuse(fmt::format("rig: correction coefficients are {}×{}, expected {}×{}", c.coefficients.rows(),
+                       c.coefficients.cols(), frame_count(), c.rank()));
+  if (!c.normal_offsets.empty() && c.normal_offsets.size() != c.rank())
+    refuse(fmt::format("rig: {} normal corrections, expected {}", c.normal_offsets.size(), c.rank()));
+  for (const auto* offsets : {&c.offsets, &c.normal_offsets})
+    for (const Points& offset : *offsets)
+      if (offset.cols() != rest.positions.cols() || !offset.allFinite())
+        refuse("rig: a correction does not fit the mesh or is not finite");
+  if (!c.coefficients.allFinite()) refuse("rig: a correction coefficient is not finite");
+}
+
+void pose(const Rig& rig, std::size_t frame, Eigen::Ref<Points> out) {
+  const auto slots = static_cast<std::size_t>(rig.weights.influences);
+  const auto f = static_cast<Eigen::Index>(frame);
+  for (std::size_t v = 0; v < rig.vertex_count(); ++v) {
+    const auto column = static_cast<Eigen::Index>(v);
+    Eigen::Vector3d p = rig.rest.positions.col(column).cast<double>();
+    if (rig.corrections)
+      for (std::size_t r = 0; r < rig.corrections->rank(); ++r)
+        p += static_cast<double>(rig.corrections->coefficients(f, static_cast<Eigen::Index>(r))) *
+             rig.corrections->offsets[r].col(column).cast<double>();
+    Eigen::Matrix<double, 3, 4> T = Eigen::Matrix<double, 3, 4>::Zero();
+    for (std::size_t k = 0; k < slots; ++k) {
+      const float w = rig.weights.values[v * slots + k];
+      if (w > 0) T += static_cast<double>(w) * rig.motion(frame, rig.weights.bones[v * slots + k]).cast<double>();
+    }
+    out.col(column) = (T.leftCols<3>() * p + T.col(3)).cast<float>();
+  }
+}
+
+Sequence pose_all(const Rig& rig) {
+  Sequence out{"rig", rig.rest, Frames(rig.frame_count(), rig.vertex_count()), rig.times, rig.clips};
+  for (std::size_t f = 0; f < rig.frame_count(); ++f) {
+    PointsMap frame = out.frames[f];
+    pose(rig, f, frame);
+  }
+  return out;
+}
+
+}  // namespace sinew

@@ -1,0 +1,85 @@
+#include "sinew/core/sequence.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "sinew/core/error.h"
+
+namespace sinew {
+namespace {
+
+[[noreturn]] void refuse(const std::string& sentence) {
+  throw Error(ErrorKind::input, sentence);
+}
+
+/// Frame numbers at which a clip starts, with the frame count at the end; one clip when none is named.
+std::vector<std::size_t> clip_starts(const Sequence& sequence) {
+  std::vector<std::size_t> starts{0};
+  for (const Clip& clip : sequence.clips) {
+    if (clip.first_frame != starts.back())
+      refuse(fmt::format("{}: clip '{}' starts at frame {}, expected {}", sequence.name, clip.name, clip.first_frame,
+                         starts.back()));
+    starts.push_back(clip.first_frame + clip.frames);
+  }
+  if (sequence.clips.empty()) starts.push_back(sequence.frame_count());
+  if (starts.back() != sequence.frame_count())
+    refuse(fmt::format("{}: clips hold {} frames, the sequence has {}", sequence.name, starts.back(),
+                       sequence.frame_count()));
+  return starts;
+}
+
+}  // namespace
+
+void Sequence::check() const {
+  if (vertex_count() == 0) refuse(fmt::format("{}: no vertices", name));
+  if (frame_count() == 0) refuse(fmt::format("{}: no frames", name));
+  if (frames.vertex_count() != vertex_count())
+    refuse(fmt::format("{}: {} points per frame, the rest mesh has {} vertices", name, frames.vertex_count(),
+                       vertex_count()));
+  rest.check(name + ": rest mesh");
+  const std::vector<float>& data = frames.data();
+  for (std::size_t i = 0; i < data.size(); ++i)
+    if (!std::isfinite(data[i]))
+      refuse(fmt::format("{}: frame {}, vertex {}: position is not finite", name, i / (3 * vertex_count()),
+                         i / 3 % vertex_count()));
+  if (times.size() != frame_count())
+    refuse(fmt::format("{}: {} times for {} frames", name, times.size(), frame_count()));
+  const std::vector<std::size_t> starts = clip_starts(*this);
+  for (std::size_t clip = 0; clip + 1 < starts.size(); ++clip)
+    for (std::size_t f = starts[clip]; f < starts[clip + 1]; ++f)
+      if (!std::isfinite(times[f]) || (f > starts[clip] && times[f] <= times[f - 1]))
+        refuse(fmt::format("{}: time of frame {} is not after that of the frame before it", name, f));
+}
+
+std::vector<double> uniform_times(std::size_t frames, double seconds_per_frame) {
+  std::vector<double> times(frames);
+  for (std::size_t f = 0; f < frames; ++f) times[f] = static_cast<double>(f) * seconds_per_frame;
+  return times;
+}
+
+Sequence select_frames(const Sequence& sequence, std::size_t first, std::size_t last, std::size_t step) {
+  last = std::min(last, sequence.frame_count());
+  if (step == 0 || first >= last)
+    throw Error(ErrorKind::usage,
+                fmt::format("frames {}:{}:{} of {} select nothing", first, last, step, sequence.frame_count()));
+  const std::size_t count = (last - first + step - 1) / step;
+  Sequence out{sequence.name, sequence.rest, Frames(count, sequence.vertex_count()), {}, {}};
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t f = first + i * step;
+    out.frames[i] = sequence.frames[f];
+    out.times.push_back(sequence.times[f]);
+  }
+  for (const Clip& clip : sequence.clips) {
+    const auto selected_before = [&](std::size_t f) {
+      return f <= first ? 0 : std::min(count, (f - first + step - 1) / step);
+    };
+    const std::size_t begin = selected_before(clip.first_frame);
+    const std::size_t end = selected_before(clip.first_frame + clip.frames);
+    if (end > begin) out.clips.push_back({clip.name, begin, end - begin});
+  }
+  return out;
+}
+
+}  // namespace sinew

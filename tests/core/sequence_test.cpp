@@ -1,0 +1,64 @@
+#include "sinew/core/sequence.h"
+
+#include <limits>
+
+#include "support/support.h"
+
+namespace sinew {
+namespace {
+
+Sequence line(std::size_t frames) {
+  Sequence s;
+  s.name = "line";
+  s.rest.positions = Points::Random(3, 4);
+  s.frames = Frames(frames, 4);
+  for (std::size_t f = 0; f < frames; ++f) s.frames[f].setConstant(static_cast<float>(f));
+  s.times = uniform_times(frames, 0.5);
+  return s;
+}
+
+TEST(Sequence, NamesFrameAndVertexOfTheFirstNumberThatIsNotFinite) {
+  Sequence s = line(5);
+  s.check();
+  s.frames[3](2, 1) = std::numeric_limits<float>::infinity();
+  test::expect_error(ErrorKind::input, "frame 3, vertex 1", [&] { s.check(); });
+}
+
+TEST(Sequence, RefusesNoFramesNoVerticesAndCountsThatDiffer) {
+  Sequence s = line(2);
+  s.frames = Frames(2, 3);
+  test::expect_error(ErrorKind::input, "3 points per frame, the rest mesh has 4", [&] { s.check(); });
+  s.frames = Frames(0, 4);
+  test::expect_error(ErrorKind::input, "no frames", [&] { s.check(); });
+  s.rest.positions.resize(3, 0);
+  test::expect_error(ErrorKind::input, "no vertices", [&] { s.check(); });
+}
+
+TEST(Sequence, TimesRestartOnlyAtClips) {
+  Sequence s = line(4);
+  s.times = {0, 1, 0, 1};
+  test::expect_error(ErrorKind::input, "time of frame 2", [&] { s.check(); });
+  s.clips = {{"a", 0, 2}, {"b", 2, 2}};
+  s.check();
+}
+
+TEST(Sequence, SelectedFramesKeepTheirTimesAndClips) {
+  Sequence s = line(10);
+  s.clips = {{"a", 0, 3}, {"b", 3, 1}, {"c", 4, 6}};
+  const Sequence out = select_frames(s, 1, 9, 3);  // frames 1, 4, 7
+  ASSERT_EQ(out.frame_count(), 3U);
+  EXPECT_EQ(out.frames[1](0, 0), 4.0F);
+  EXPECT_EQ(out.times[2], 3.5);
+  ASSERT_EQ(out.clips.size(), 2U);
+  EXPECT_EQ(out.clips[0].name, "a");
+  EXPECT_EQ(out.clips[0].frames, 1U);
+  EXPECT_EQ(out.clips[1].name, "c");
+  EXPECT_EQ(out.clips[1].first_frame, 1U);
+  EXPECT_EQ(out.clips[1].frames, 2U);
+  out.check();
+  test::expect_error(ErrorKind::usage, "select nothing", [&] { select_frames(s, 5, 5, 1); });
+  test::expect_error(ErrorKind::usage, "select nothing", [&] { select_frames(s, 0, 5, 0); });
+}
+
+}  // namespace
+}  // namespace sinew

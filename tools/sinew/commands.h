@@ -1,0 +1,10 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+/// One function per command, each in the file of its name: adds the subcommand with its options and what it runs.
+namespace sinew::tool {
+
+void add_info(CLI::App& app);
+
+}  // namespace sinew::tool
