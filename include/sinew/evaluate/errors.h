@@ -8,7 +8,7 @@
 
 namespace sinew {
 
-/// Smallest sphere that encloses a set of points, exact up to rounding (Welzl's algorithm).
+/// Smallest sphere that encloses a set of points, exact up to rounding.
 struct Sphere {
   Eigen::Vector3d center = Eigen::Vector3d::Zero();
   double radius = 0;
@@ -22,7 +22,7 @@ double bounding_box_diagonal(const Eigen::Ref<const Points>& points);
 struct Errors {
   double e_rms = 0;         // 1000·sqrt(sum |d|² / 3VF), rest pose scaled so that its enclosing sphere has radius 1
   double rmse_percent = 0;  // 100·sqrt(sum |d|² / VF) / rest bounding-box diagonal
-  double distortion_percent = 0;  // 100·|P - P̂|_F / |P - time average of P|_F [JamesTwigg2005, Table 1]
+  double distortion_percent = 0;  // 100·|P - P̂|_F / |P - time average of P|_F [JamesTwigg2005, Table 1]; may be inf
   double normal_degrees = 0;      // RMS angle between vertex normals, weighted by area
   double max_distance = 0;        // largest |d|, in the input's unit
   double max_percent = 0;         // the same in % of the diagonal

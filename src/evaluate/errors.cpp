@@ -1,0 +1,173 @@
+#include "sinew/evaluate/errors.h"
+
+#include <fmt/format.h>
+
+#include <Eigen/Geometry>
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numbers>
+
+#include "sinew/core/error.h"
+#include "sinew/math/parallel.h"
+
+namespace sinew {
+namespace {
+
+constexpr std::size_t kBlock = 16;  // frames that are held at once: bounds the memory, fixes the order of sums
+
+/// Gives the posed positions of one frame.
+using Poser = std::function<void(std::size_t frame, Points& out)>;
+
+/// Sums over one frame.
+struct FrameSums {
+  double squares = 0;       // sum_v |d|²
+  double deviation = 0;     // sum_v |p - time average of p|²
+  double angles = 0;        // sum_v area·angle²
+  double area = 0;          // sum_v area, where the frame has a normal
+  double largest = -1;      // max_v |d|²
+  std::size_t vertex = 0;   // where that is
+  Eigen::VectorXd squared;  // V: |d|²
+};
+
+/// Area vectors of the vertices: sum of those of the triangles around them, twice over.
+Eigen::Matrix3Xd vertex_areas(const Eigen::Ref<const Points>& points, const std::vector<Index>& triangles,
+                              Eigen::VectorXd* areas) {
+  Eigen::Matrix3Xd out = Eigen::Matrix3Xd::Zero(3, points.cols());
+  if (areas != nullptr) *areas = Eigen::VectorXd::Zero(points.cols());
+  for (std::size_t t = 0; t + 2 < triangles.size(); t += 3) {
+    const Eigen::Vector3d a = points.col(triangles[t]).cast<double>();
+    const Eigen::Vector3d b = points.col(triangles[t + 1]).cast<double>();
+    const Eigen::Vector3d c = points.col(triangles[t + 2]).cast<double>();
+    const Eigen::Vector3d n = (b - a).cross(c - a);
+    const double area = n.norm();
+    for (std::size_t corner = t; corner < t + 3; ++corner) {
+      out.col(triangles[corner]) += n;
+      if (areas != nullptr) (*areas)[triangles[corner]] += area;
+    }
+  }
+  return out;
+}
+
+/// Angle between two directions, accurate for small ones too; a right angle where the model has no direction.
+double angle_between(const Eigen::Vector3d& expected, const Eigen::Vector3d& found) {
+  if (!(found.squaredNorm() > 0)) return std::numbers::pi / 2;
+  return std::atan2(expected.cross(found).norm(), expected.dot(found));
+}
+
+void compare_frame(const Eigen::Ref<const Points>& expected, const Points& posed, const Eigen::Matrix3Xd& average,
+                   const std::vector<Index>& triangles, FrameSums& sums) {
+  const Eigen::Index vertices = expected.cols();
+  sums.squared.resize(vertices);
+  for (Eigen::Index v = 0; v < vertices; ++v) {
+    const Eigen::Vector3d p = expected.col(v).cast<double>();
+    const double d = (posed.col(v).cast<double>() - p).squaredNorm();
+    sums.squared[v] = d;
+    sums.squares += d;
+    sums.deviation += (p - average.col(v)).squaredNorm();
+    if (d > sums.largest) {
+      sums.largest = d;
+      sums.vertex = static_cast<std::size_t>(v);
+    }
+  }
+  Eigen::VectorXd areas;
+  const Eigen::Matrix3Xd expected_normals = vertex_areas(expected, triangles, &areas);
+  const Eigen::Matrix3Xd posed_normals = vertex_areas(posed, triangles, nullptr);
+  for (Eigen::Index v = 0; v < vertices; ++v) {
+    if (!(expected_normals.col(v).squaredNorm() > 0)) continue;
+    const double angle = angle_between(expected_normals.col(v), posed_normals.col(v));
+    sums.angles += areas[v] * angle * angle;
+    sums.area += areas[v];
+  }
+}
+
+Eigen::Matrix3Xd time_average(const Frames& frames, int threads) {
+  const auto vertices = static_cast<Eigen::Index>(frames.vertex_count());
+  Eigen::Matrix3Xd average = Eigen::Matrix3Xd::Zero(3, vertices);
+  parallel_for(frames.vertex_count(), 4096, threads, [&](std::size_t begin, std::size_t end) {
+    const auto first = static_cast<Eigen::Index>(begin);
+    const auto count = static_cast<Eigen::Index>(end - begin);
+    for (std::size_t f = 0; f < frames.count(); ++f)
+      average.middleCols(first, count) += frames[f].middleCols(first, count).cast<double>();
+  });
+  return average / static_cast<double>(frames.count());
+}
+
+Errors evaluate_with(const Poser& poser, const Sequence& sequence, int threads) {
+  const std::size_t frames = sequence.frame_count();
+  const std::size_t vertices = sequence.vertex_count();
+  const std::vector<Index> triangles = triangles_of(sequence.rest);
+  const Eigen::Matrix3Xd average = time_average(sequence.frames, threads);
+  const double diagonal = bounding_box_diagonal(sequence.rest.positions);
+  const double percent = 100 / (diagonal > 0 ? diagonal : 1);
+
+  Errors errors;
+  errors.per_frame.resize(frames);
+  Eigen::VectorXd squared = Eigen::VectorXd::Zero(static_cast<Eigen::Index>(vertices));
+  FrameSums total;
+  for (std::size_t first = 0; first < frames; first += kBlock) {
+    std::vector<FrameSums> block(std::min(kBlock, frames - first));
+    parallel_for(block.size(), 1, threads, [&](std::size_t begin, std::size_t end) {
+      Points posed(3, static_cast<Eigen::Index>(vertices));
+      for (std::size_t i = begin; i < end; ++i) {
+        poser(first + i, posed);
+        compare_frame(sequence.frames[first + i], posed, average, triangles, block[i]);
+      }
+    });
+    for (std::size_t i = 0; i < block.size(); ++i) {
+      const FrameSums& frame = block[i];
+      total.squares += frame.squares;
+      total.deviation += frame.deviation;
+      total.angles += frame.angles;
+      total.area += frame.area;
+      squared += frame.squared;
+      errors.per_frame[first + i] = percent * std::sqrt(frame.squares / static_cast<double>(vertices));
+      if (frame.largest > total.largest) {
+        total.largest = frame.largest;
+        errors.worst_frame = first + i;
+        errors.worst_vertex = frame.vertex;
+      }
+    }
+  }
+  const double count = static_cast<double>(vertices) * static_cast<double>(frames);
+  errors.e_rms = e_rms_of(total.squares, vertices, frames, smallest_enclosing_sphere(sequence.rest.positions).radius);
+  errors.rmse_percent = percent * std::sqrt(total.squares / count);
+  errors.distortion_percent = total.squares > 0 ? 100 * std::sqrt(total.squares / total.deviation) : 0;
+  errors.normal_degrees = total.area > 0 ? std::sqrt(total.angles / total.area) * 180 / std::numbers::pi : 0;
+  errors.max_distance = std::sqrt(std::max(0.0, total.largest));
+  errors.max_percent = percent * errors.max_distance;
+  errors.per_vertex.resize(vertices);
+  for (std::size_t v = 0; v < vertices; ++v)
+    errors.per_vertex[v] = percent * std::sqrt(squared[static_cast<Eigen::Index>(v)] / static_cast<double>(frames));
+  return errors;
+}
+
+void check_counts(const char* what, std::size_t vertices, std::size_t frames, const Sequence& sequence) {
+  if (vertices != sequence.vertex_count())
+    throw Error(ErrorKind::input,
+                fmt::format("{}: {} vertices, {} has {}", what, vertices, sequence.name, sequence.vertex_count()));
+  if (frames != sequence.frame_count())
+    throw Error(ErrorKind::input,
+                fmt::format("{}: {} frames, {} has {}", what, frames, sequence.name, sequence.frame_count()));
+  if (vertices == 0 || frames == 0)
+    throw Error(ErrorKind::input, fmt::format("{}: no vertices or no frames to compare", what));
+}
+
+}  // namespace
+
+Errors evaluate(const Rig& rig, const Sequence& sequence, int threads) {
+  check_counts("rig", rig.vertex_count(), rig.frame_count(), sequence);
+  return evaluate_with([&](std::size_t frame, Points& out) { pose(rig, frame, out); }, sequence, threads);
+}
+
+Errors evaluate(const Frames& posed, const Sequence& sequence, int threads) {
+  check_counts("posed frames", posed.vertex_count(), posed.count(), sequence);
+  return evaluate_with([&](std::size_t frame, Points& out) { out = posed[frame]; }, sequence, threads);
+}
+
+double e_rms_of(double sum_of_squares, std::size_t vertices, std::size_t frames, double radius) {
+  const double scale = radius > 0 ? radius : 1;
+  return 1000 * std::sqrt(sum_of_squares / (3 * static_cast<double>(vertices) * static_cast<double>(frames))) / scale;
+}
+
+}  // namespace sinew

@@ -1,0 +1,139 @@
+#include "sinew/evaluate/errors.h"
+
+#include <Eigen/Geometry>
+#include <limits>
+
+#include "support/support.h"
+
+namespace sinew {
+namespace {
+
+/// A bent strip of two triangles over three frames.
+Sequence strip() {
+  Sequence sequence;
+  sequence.name = "strip";
+  sequence.rest.positions.resize(3, 4);
+  sequence.rest.positions << 0, 3, 0, 3, 0, 0, 1, 2, 0, 0, 0, 1;
+  sequence.rest.face_sizes = {3, 3};
+  sequence.rest.corners = {0, 1, 2, 2, 1, 3};
+  sequence.frames = Frames(3, 4);
+  for (std::size_t f = 0; f < 3; ++f) {
+    const Eigen::AngleAxisf turn(0.4F * static_cast<float>(f), Vector3(0.6F, 0.8F, 0));
+    sequence.frames[f] =
+        (turn.toRotationMatrix() * sequence.rest.positions).colwise() + Vector3(0, static_cast<float>(f), 0);
+  }
+  sequence.times = uniform_times(3);
+  return sequence;
+}
+
+TEST(Errors, AreZeroForTheSequenceItself) {
+  const Sequence sequence = strip();
+  const Errors errors = evaluate(sequence.frames, sequence);
+  EXPECT_EQ(errors.e_rms, 0);
+  EXPECT_EQ(errors.distortion_percent, 0);
+  EXPECT_NEAR(errors.normal_degrees, 0, 1e-12);
+  EXPECT_EQ(errors.max_distance, 0);
+}
+
+TEST(Errors, FollowTheirFormulas) {
+  const Sequence sequence = strip();
+  Frames posed = sequence.frames;
+  posed[1].col(3) += Vector3(0.3F, 0, -0.4F);  // |d| = 0.5
+  posed[2].col(0) += Vector3(0, 0.2F, 0);
+  const Errors errors = evaluate(posed, sequence);
+  const double sum = 0.25 + 0.04;
+  const double radius = smallest_enclosing_sphere(sequence.rest.positions).radius;
+  const double diagonal = std::sqrt(9.0 + 4 + 1);
+  EXPECT_NEAR(errors.e_rms, 1000 * std::sqrt(sum / (3 * 4 * 3)) / radius, 1e-3);
+  EXPECT_NEAR(errors.rmse_percent, 100 * std::sqrt(sum / 12) / diagonal, 1e-5);
+  EXPECT_NEAR(errors.max_distance, 0.5, 1e-6);
+  EXPECT_NEAR(errors.max_percent, 50 / diagonal, 1e-5);
+  EXPECT_EQ(errors.worst_frame, 1U);
+  EXPECT_EQ(errors.worst_vertex, 3U);
+  EXPECT_EQ(errors.per_frame[0], 0);
+  EXPECT_NEAR(errors.per_frame[1], 100 * std::sqrt(0.25 / 4) / diagonal, 1e-5);
+  EXPECT_NEAR(errors.per_vertex[0], 100 * std::sqrt(0.04 / 3) / diagonal, 1e-5);
+  EXPECT_EQ(errors.per_vertex[1], 0);
+
+  Eigen::Matrix3Xd average = Eigen::Matrix3Xd::Zero(3, 4);
+  for (std::size_t f = 0; f < 3; ++f) average += sequence.frames[f].cast<double>() / 3;
+  double deviation = 0;
+  for (std::size_t f = 0; f < 3; ++f) deviation += (sequence.frames[f].cast<double>() - average).squaredNorm();
+  EXPECT_NEAR(errors.distortion_percent, 100 * std::sqrt(sum / deviation), 1e-4);
+}
+
+TEST(Errors, NormalsTurnWithTheModel) {
+  Sequence sequence = strip();
+  sequence.rest.positions(2, 3) = 0;  // planar, so that all vertex normals turn alike
+  sequence.frames = Frames(1, 4);
+  sequence.frames[0] = sequence.rest.positions;
+  sequence.times = {0};
+  Frames posed = sequence.frames;
+  posed[0] = Eigen::AngleAxisf(0.3F, Vector3::UnitX()).toRotationMatrix() * sequence.rest.positions;
+  EXPECT_NEAR(evaluate(posed, sequence).normal_degrees, 0.3 * 180 / 3.14159265, 1e-4);
+  posed[0].setZero();  // no normals at all: a right angle everywhere
+  EXPECT_NEAR(evaluate(posed, sequence).normal_degrees, 90, 1e-9);
+}
+
+TEST(Errors, OfARigAreThoseOfItsPosedFrames) {
+  const Sequence sequence = strip();
+  Rig rig;
+  rig.rest = sequence.rest;
+  rig.bones = {{"one", -1, {}, {}}, {"two", -1, {}, {}}};
+  rig.weights = {2, {0, 1, 1, 0, 0, 1, 1, 0}, {0.5F, 0.5F, 1, 0, 0.75F, 0.25F, 1, 0}};
+  rig.motion = Motion(3, 2);
+  rig.motion(2, 1).col(3) = Vector3(0.1F, 0.2F, 0.3F);
+  rig.times = sequence.times;
+  rig.check();
+  const Errors from_rig = evaluate(rig, sequence);
+  const Errors from_frames = evaluate(pose_all(rig).frames, sequence);
+  EXPECT_EQ(from_rig.e_rms, from_frames.e_rms);
+  EXPECT_EQ(from_rig.per_vertex, from_frames.per_vertex);
+}
+
+TEST(Errors, SameBitsForOneTwoAndSevenThreads) {
+  Sequence sequence = strip();
+  sequence.frames = Frames(40, 4);
+  Frames posed(40, 4);
+  for (std::size_t i = 0; i < posed.data().size(); ++i) {
+    sequence.frames.data()[i] = std::sin(static_cast<float>(i));
+    posed.data()[i] = std::cos(static_cast<float>(3 * i));
+  }
+  sequence.times = uniform_times(40);
+  const Errors one = evaluate(posed, sequence, 1);
+  for (const int threads : {2, 7}) {
+    const Errors many = evaluate(posed, sequence, threads);
+    EXPECT_EQ(one.e_rms, many.e_rms);
+    EXPECT_EQ(one.normal_degrees, many.normal_degrees);
+    EXPECT_EQ(one.distortion_percent, many.distortion_percent);
+    EXPECT_EQ(one.per_vertex, many.per_vertex);
+  }
+}
+
+TEST(Errors, AStaticSequenceOrASinglePointGivesNoNan) {
+  Sequence sequence;
+  sequence.name = "point";
+  sequence.rest.positions.resize(3, 1);
+  sequence.rest.positions.col(0) = Vector3(1, 2, 3);
+  sequence.frames = Frames(2, 1);
+  sequence.frames[0] = sequence.rest.positions;
+  sequence.frames[1] = sequence.rest.positions;
+  sequence.times = uniform_times(2);
+  EXPECT_EQ(evaluate(sequence.frames, sequence).distortion_percent, 0);
+  Frames posed = sequence.frames;
+  posed[1].col(0) += Vector3(0, 0, 1);
+  const Errors errors = evaluate(posed, sequence);
+  EXPECT_NEAR(errors.e_rms, 1000 * std::sqrt(1.0 / 6), 1e-9);
+  EXPECT_EQ(errors.distortion_percent, std::numeric_limits<double>::infinity());
+}
+
+TEST(Errors, DifferentCountsAreRefusedWithBoth) {
+  const Sequence sequence = strip();
+  test::expect_error(ErrorKind::input, "posed frames: 5 vertices, strip has 4",
+                     [&] { evaluate(Frames(3, 5), sequence); });
+  test::expect_error(ErrorKind::input, "posed frames: 2 frames, strip has 3",
+                     [&] { evaluate(Frames(2, 4), sequence); });
+}
+
+}  // namespace
+}  // namespace sinew
