@@ -1,0 +1,24 @@
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+
+#include "sinew/io/io.h"
+#include "sinew/io/point_cache.h"
+
+/// PointCache2: "POINTCACHE2\0", int32 version 1, int32 points, float32 start, float32 rate, int32 samples, then
+/// float32 xyz per point per sample, little-endian. `start` and `rate` count frames, of kDefaultSecondsPerFrame each;
+/// times start at 0 whatever `start` says.
+namespace sinew {
+
+/// `name` stands for the bytes in error sentences. Throws Error{input} when the header is not that of a PC2 file,
+/// counts are not positive or promise more than the bytes hold, or a position is not finite. A rate that is not
+/// positive is read as 1, and bytes after the last sample are left out, both with a warning.
+PointCache parse_pc2(std::span<const std::byte> bytes, const std::string& name, const Warnings& warn = {});
+PointCache read_pc2(const std::filesystem::path& path, const Warnings& warn = {});
+
+/// The rate is the mean spacing of `times`, since PC2 has no other. Throws Error{output}.
+void write_pc2(const std::filesystem::path& path, const Frames& frames, std::span<const double> times);
+
+}  // namespace sinew

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cmath>
+#include <concepts>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+
+#include "sinew/core/error.h"
+#include "sinew/core/sequence.h"
+#include "sinew/io/io.h"
+
+/// What the readers and writers of point caches share: numbers of a fixed byte order at any address.
+namespace sinew {
+
+inline std::uint32_t swap_bytes(std::uint32_t x) {
+  return x >> 24 | (x >> 8 & 0xff00U) | (x << 8 & 0xff0000U) | x << 24;
+}
+
+/// A 4-byte number at `offset`, which must lie 4 bytes before the end.
+template <class T, std::endian order>
+T load(std::span<const std::byte> bytes, std::size_t offset) {
+  static_assert(sizeof(T) == 4);
+  std::uint32_t word = 0;
+  std::memcpy(&word, bytes.data() + offset, 4);
+  return std::bit_cast<T>(order == std::endian::native ? word : swap_bytes(word));
+}
+
+/// The frames that fill `bytes`. Refuses counts that are not positive or that promise more than `bytes` holds, before
+/// memory is taken for them, and the first position that is not finite.
+template <std::endian order>
+Frames load_frames(std::span<const std::byte> bytes, std::int32_t samples, std::int32_t points, const std::string& name,
+                   const Warnings& warn) {
+  if (samples <= 0 || points <= 0)
+    throw Error(ErrorKind::input,
+                fmt::format("{}: {} frames of {} points, at least one of each is needed", name, samples, points));
+  const auto frame_count = static_cast<std::size_t>(samples);
+  const auto vertex_count = static_cast<std::size_t>(points);
+  if (bytes.size() / 12 / vertex_count < frame_count)
+    throw Error(ErrorKind::input, fmt::format("{}: {} frames of {} points do not fit in the {} bytes after the header",
+                                              name, frame_count, vertex_count, bytes.size()));
+  Frames frames(frame_count, vertex_count);
+  std::vector<float>& data = frames.data();
+  if constexpr (order == std::endian::native) {
+    std::memcpy(data.data(), bytes.data(), data.size() * 4);
+  } else {
+    for (std::size_t i = 0; i < data.size(); ++i) data[i] = load<float, order>(bytes, 4 * i);
+  }
+  for (std::size_t i = 0; i < data.size(); ++i)
+    if (!std::isfinite(data[i]))
+      throw Error(ErrorKind::input, fmt::format("{}: frame {}, vertex {}: position is not finite", name,
+                                                i / (3 * vertex_count), i / 3 % vertex_count));
+  if (warn && bytes.size() != data.size() * 4)
+    warn(fmt::format("{}: {} bytes after the last frame were left out", name, bytes.size() - data.size() * 4));
+  return frames;
+}
+
+}  // namespace sinew
