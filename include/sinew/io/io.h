@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +28,11 @@ struct ReadOptions {
   std::string mesh;              // glob over mesh names; empty: all
   double frames_per_second = 0;  // glTF: sampling rate; 0: at the keys when all tracks share them, else 30
   std::string rest;              // frame number or file to use as the rest pose; empty: the input's own
+  /// Frames to keep: first, first + step, ... < last, counted from 0. read_sequence leaves out the others whatever the
+  /// format; formats that can, do not load them.
+  std::size_t first_frame = 0;
+  std::size_t last_frame = std::numeric_limits<std::size_t>::max();
+  std::size_t frame_step = 1;
   Warnings warn;
 };
 
