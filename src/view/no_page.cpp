@@ -1,0 +1,5 @@
+#include "view/page_template.h"
+
+namespace sinew {
+const std::string_view kPageTemplate;
+}

@@ -1,0 +1,84 @@
+#include "sinew/view/page.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+
+#include "sinew/core/error.h"
+#include "sinew/evaluate/errors.h"
+#include "view/page_template.h"
+
+namespace sinew {
+namespace {
+
+constexpr std::string_view kDataMark = "<!--DATA-->";
+
+void append_base64(std::string& out, std::span<const std::byte> bytes) {
+  static constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  out.reserve(out.size() + (bytes.size() + 2) / 3 * 4);
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    const std::size_t left = std::min<std::size_t>(3, bytes.size() - i);
+    std::uint32_t word = 0;
+    for (std::size_t k = 0; k < 3; ++k) word = word << 8 | (k < left ? static_cast<std::uint32_t>(bytes[i + k]) : 0);
+    for (std::size_t k = 0; k < 4; ++k) out += k <= left ? kDigits[word >> (18 - 6 * k) & 63] : '=';
+  }
+}
+
+/// JSON that cannot end the element it stands in: "</script" needs a "<".
+std::string json_for_html(const nlohmann::json& value) {
+  std::string out;
+  for (const char c : value.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace)) {
+    if (c == '<')
+      out += "\\u003c";
+    else
+      out += c;
+  }
+  return out;
+}
+
+void append_element(std::string& out, std::string_view id, std::string_view type, std::string_view content) {
+  out += "<script id=\"";
+  out += id;
+  out += "\" type=\"";
+  out += type;
+  out += "\">";
+  out += content;
+  out += "</script>\n";
+}
+
+}  // namespace
+
+bool has_viewer() {
+  return !kPageTemplate.empty();
+}
+
+std::string view_page(std::span<const std::byte> glb, const PageOptions& options) {
+  const std::size_t mark = kPageTemplate.find(kDataMark);
+  if (mark == std::string_view::npos)
+    throw Error(ErrorKind::usage, "this build has no viewer: Node or its packages were missing when it was configured");
+
+  nlohmann::json facts{{"name", options.name}};
+  if (const auto report = nlohmann::json::parse(options.report, nullptr, false); report.is_object())
+    facts["report"] = report;
+  std::string data;
+  if (options.original != nullptr) {
+    const Sequence& original = *options.original;
+    facts["original"] = {{"vertices", original.vertex_count()},
+                         {"frames", original.frame_count()},
+                         {"radius", smallest_enclosing_sphere(original.rest.positions).radius}};
+    std::string frames;
+    append_base64(frames, std::as_bytes(std::span(original.frames.data())));
+    append_element(data, "sinew-original", "text/plain", frames);
+  }
+  std::string model;
+  append_base64(model, glb);
+  append_element(data, "sinew-model", "text/plain", model);
+  append_element(data, "sinew-data", "application/json", json_for_html(facts));
+
+  std::string page(kPageTemplate.substr(0, mark));
+  page += data;
+  page += kPageTemplate.substr(mark + kDataMark.size());
+  return page;
+}
+
+}  // namespace sinew

@@ -1,0 +1,284 @@
+// A rig as the page plays it: render vertices with packed weights, bone slots bound to nodes, corrections, frames.
+import { AnimationMixer, LoopOnce, Matrix4, Vector3 } from 'three';
+import { GLTFLoader } from 'three/addons/loaders/GLTFLoader.js';
+
+const TWO_LAYER = 'SINEW_two_layer_skinning';
+
+/** Parses a GLB and resolves to a Model; rejects with an Error whose message is a sentence for the user. */
+export async function parseModel(buffer, name) {
+  let gltf;
+  try {
+    gltf = await new GLTFLoader().parseAsync(buffer, '');
+  } catch (error) {
+    throw new Error(`${name} is not a glTF file this page can read: ${String(error.message ?? error)}`);
+  }
+  const meshes = [];
+  gltf.scene.updateMatrixWorld(true);
+  gltf.scene.traverse((node) => { if (node.isMesh) meshes.push(node); });
+  if (meshes.length === 0) throw new Error(`${name} holds no mesh.`);
+  return new Model(gltf, meshes, name);
+}
+
+/** Number of influence slots that a geometry stores: 4 per JOINTS_n. */
+function slotsOf(mesh) {
+  if (!mesh.isSkinnedMesh) return 1;
+  let sets = 1;
+  while (mesh.geometry.getAttribute(`joints_${sets}`)) ++sets;
+  return 4 * sets;
+}
+
+export class Model {
+  constructor(gltf, meshes, name) {
+    this.name = name;
+    this.scene = gltf.scene;
+    this.notes = gltf.asset?.extras?.sinew ?? {};
+    this.bones = [];  // { node, inverse, name, parent }
+    this.#collectGeometry(meshes);
+    this.#collectCorrections(meshes);
+    this.#collectFrames(gltf);
+    this.#collectTwoLayer(gltf);
+    this.matrices = new Float32Array(12 * this.bones.length);  // rows of 3×4, rest→posed
+    this.coefficients = new Float32Array(this.rank);
+    this.shownRank = this.rank;
+    this.setFrame(0);
+    this.diagonal = this.#diagonal();
+    this.hierarchy = this.bones.some((bone) => bone.parent >= 0);
+  }
+
+  get frameCount() { return this.frames.length; }
+  get boneCount() { return this.bones.length; }
+
+  #collectGeometry(meshes) {
+    let vertices = 0;
+    let corners = 0;
+    for (const mesh of meshes) {
+      vertices += mesh.geometry.getAttribute('position').count;
+      corners += mesh.geometry.index ? mesh.geometry.index.count : mesh.geometry.getAttribute('position').count;
+    }
+    this.vertexCount = vertices;
+    this.slots = Math.max(...meshes.map(slotsOf));
+    this.rest = new Float32Array(3 * vertices);
+    this.normals = new Float32Array(3 * vertices);
+    this.weightBones = new Uint32Array(this.slots * vertices);
+    this.weights = new Float32Array(this.slots * vertices);
+    this.triangles = new Uint32Array(corners);
+    this.controlPoint = new Uint32Array(vertices);
+
+    const slotOf = new Map();  // node and inverse bind matrix → bone number
+    const boneOf = (node, inverse) => {
+      const key = `${node.uuid}|${inverse.elements.join()}`;
+      if (!slotOf.has(key)) {
+        slotOf.set(key, this.bones.length);
+        this.bones.push({ node, inverse: inverse.clone(), name: node.name || `bone ${this.bones.length}`, parent: -1 });
+      }
+      return slotOf.get(key);
+    };
+
+    let base = 0;
+    let corner = 0;
+    let point = 0;
+    for (const mesh of meshes) {
+      const { geometry } = mesh;
+      if (!geometry.getAttribute('normal')) geometry.computeVertexNormals();
+      const position = geometry.getAttribute('position');
+      const normal = geometry.getAttribute('normal');
+      const given = geometry.getAttribute('_control_point');
+      let points = 0;
+      for (let i = 0; i < position.count; ++i) {
+        const v = base + i;
+        for (let c = 0; c < 3; ++c) {
+          this.rest[3 * v + c] = position.getComponent(i, c);
+          this.normals[3 * v + c] = normal.getComponent(i, c);
+        }
+        const local = given ? given.getX(i) : i;
+        this.controlPoint[v] = given ? local : point + local;
+        points = Math.max(points, local + 1);
+      }
+      if (mesh.isSkinnedMesh) this.#collectWeights(mesh, base, boneOf);
+      else this.#bindWhole(base, position.count, boneOf(mesh, new Matrix4()));
+      const { index } = geometry;
+      const count = index ? index.count : position.count;
+      for (let i = 0; i < count; ++i) this.triangles[corner++] = base + (index ? index.getX(i) : i);
+      base += position.count;
+      point = given ? Math.max(point, points) : point + points;
+    }
+    this.controlPointCount = point;
+    const bySlot = new Map(this.bones.map((bone, b) => [bone.node, b]));
+    for (const bone of this.bones) {
+      for (let up = bone.node.parent; up; up = up.parent) {
+        if (!bySlot.has(up)) continue;
+        bone.parent = bySlot.get(up);
+        break;
+      }
+    }
+  }
+
+  #collectWeights(mesh, base, boneOf) {
+    const numbers = mesh.skeleton.bones.map((node, j) => boneOf(node, mesh.skeleton.boneInverses[j]));
+    const { geometry } = mesh;
+    const count = geometry.getAttribute('position').count;
+    for (let set = 0; set < slotsOf(mesh) / 4; ++set) {
+      const joints = geometry.getAttribute(set === 0 ? 'skinIndex' : `joints_${set}`);
+      const weights = geometry.getAttribute(set === 0 ? 'skinWeight' : `weights_${set}`);
+      for (let i = 0; i < count; ++i)
+        for (let c = 0; c < 4; ++c) {
+          const at = (base + i) * this.slots + 4 * set + c;
+          this.weights[at] = weights.getComponent(i, c);
+          this.weightBones[at] = numbers[joints.getComponent(i, c)];
+        }
+    }
+    for (let i = base; i < base + count; ++i) {
+      let sum = 0;
+      for (let k = 0; k < this.slots; ++k) sum += this.weights[i * this.slots + k];
+      if (sum > 0) for (let k = 0; k < this.slots; ++k) this.weights[i * this.slots + k] /= sum;
+    }
+  }
+
+  #bindWhole(base, count, bone) {
+    for (let v = base; v < base + count; ++v) {
+      this.weights[v * this.slots] = 1;
+      this.weightBones[v * this.slots] = bone;
+    }
+  }
+
+  // Morph targets of all meshes, as offsets; target r of each mesh shares the coefficient of its own influence r.
+  #collectCorrections(meshes) {
+    this.rank = Math.max(...meshes.map((mesh) => mesh.geometry.morphAttributes.position?.length ?? 0));
+    this.morphs = new Float32Array(3 * this.rank * this.vertexCount);
+    this.morphNormals = new Float32Array(3 * this.rank * this.vertexCount);
+    this.morphMeshes = meshes;
+    let base = 0;
+    for (const mesh of meshes) {
+      const { count } = mesh.geometry.getAttribute('position');
+      for (const [key, out] of [['position', this.morphs], ['normal', this.morphNormals]])
+        (mesh.geometry.morphAttributes[key] ?? []).forEach((target, r) => {
+          for (let i = 0; i < count; ++i)
+            for (let c = 0; c < 3; ++c) out[3 * (r * this.vertexCount + base + i) + c] = target.getComponent(i, c);
+        });
+      base += count;
+    }
+  }
+
+  // Frames are the keys of each clip in turn; a still file has one frame.
+  #collectFrames(gltf) {
+    this.mixer = new AnimationMixer(gltf.scene);
+    this.clips = [];
+    this.frames = [];  // { clip, time }
+    for (const animation of gltf.animations) {
+      const times = [...new Set(animation.tracks.flatMap((track) => [...track.times]))].sort((a, b) => a - b);
+      if (times.length === 0) continue;
+      const action = this.mixer.clipAction(animation);
+      action.setLoop(LoopOnce);
+      action.clampWhenFinished = true;
+      this.clips.push({ name: animation.name || `clip ${this.clips.length}`, action, first: this.frames.length, count: times.length });
+      for (const time of times) this.frames.push({ clip: this.clips.length - 1, time });
+    }
+    if (this.frames.length === 0) this.frames.push({ clip: -1, time: 0 });
+    this.activeClip = -2;
+  }
+
+  #collectTwoLayer(gltf) {
+    this.twoLayer = null;
+    this.readTwoLayer = gltf.parser.json.extensionsUsed?.includes(TWO_LAYER) ? gltf : null;
+  }
+
+  #diagonal() {
+    const low = [Infinity, Infinity, Infinity];
+    const high = [-Infinity, -Infinity, -Infinity];
+    for (let i = 0; i < this.rest.length; ++i) {
+      low[i % 3] = Math.min(low[i % 3], this.rest[i]);
+      high[i % 3] = Math.max(high[i % 3], this.rest[i]);
+    }
+    return Math.hypot(high[0] - low[0], high[1] - low[1], high[2] - low[2]) || 1;
+  }
+
+  /** Time in seconds of a fractional frame, within one clip. */
+  timeOf(frame) {
+    const f = Math.min(this.frameCount - 1, Math.floor(frame));
+    const here = this.frames[f];
+    const next = this.frames[f + 1];
+    if (!next || next.clip !== here.clip) return here.time;
+    return here.time + (frame - f) * (next.time - here.time);
+  }
+
+  /** Poses the bones at a fractional frame: fills `matrices` and `coefficients`. */
+  setFrame(frame) {
+    const { clip } = this.frames[Math.min(this.frameCount - 1, Math.floor(frame))];
+    if (clip !== this.activeClip) {
+      this.mixer.stopAllAction();
+      if (clip >= 0) this.clips[clip].action.reset().play();
+      this.activeClip = clip;
+    }
+    if (clip >= 0) {
+      const { action } = this.clips[clip];
+      action.paused = false;
+      action.enabled = true;
+      action.time = this.timeOf(frame);
+      this.mixer.update(0);
+    }
+    this.scene.updateMatrixWorld(true);
+    const M = new Matrix4();
+    this.bones.forEach((bone, b) => {
+      const e = M.multiplyMatrices(bone.node.matrixWorld, bone.inverse).elements;
+      for (let r = 0; r < 3; ++r)
+        for (let c = 0; c < 4; ++c) this.matrices[12 * b + 4 * r + c] = e[4 * c + r];
+    });
+    for (let r = 0; r < this.rank; ++r) {
+      const owner = this.morphMeshes.find((mesh) => mesh.morphTargetInfluences?.length > r);
+      this.coefficients[r] = owner && r < this.shownRank ? owner.morphTargetInfluences[r] : 0;
+    }
+  }
+
+  /** Rest position of a render vertex with the shown corrections. */
+  #corrected(v, out) {
+    for (let c = 0; c < 3; ++c) out[c] = this.rest[3 * v + c];
+    for (let r = 0; r < this.rank; ++r) {
+      const q = this.coefficients[r];
+      if (q !== 0) for (let c = 0; c < 3; ++c) out[c] += q * this.morphs[3 * (r * this.vertexCount + v) + c];
+    }
+  }
+
+  /** Positions of the posed render vertices, on the CPU: the page's own evaluation, beside the shader's. */
+  positions() {
+    const out = new Float64Array(3 * this.vertexCount);
+    const p = [0, 0, 0];
+    const virtual = this.twoLayer?.virtualMatrices(this.matrices);
+    const [matrices, slots, bones, weights] = virtual
+      ? [virtual, this.twoLayer.slots, this.twoLayer.vertexAtoms, this.twoLayer.vertexWeights]
+      : [this.matrices, this.slots, this.weightBones, this.weights];
+    for (let v = 0; v < this.vertexCount; ++v) {
+      this.#corrected(v, p);
+      for (let k = 0; k < slots; ++k) {
+        const w = weights[v * slots + k];
+        if (w === 0) continue;
+        const m = 12 * bones[v * slots + k];
+        for (let r = 0; r < 3; ++r)
+          out[3 * v + r] += w * (matrices[m + 4 * r] * p[0] + matrices[m + 4 * r + 1] * p[1] + matrices[m + 4 * r + 2] * p[2] + matrices[m + 4 * r + 3]);
+      }
+    }
+    return out;
+  }
+
+  /** Share of the mesh that a bone moves: its weight summed over the vertices. */
+  shares() {
+    const out = new Float64Array(this.boneCount);
+    for (let i = 0; i < this.weights.length; ++i) out[this.weightBones[i]] += this.weights[i];
+    return out.map((sum) => sum / this.vertexCount);
+  }
+
+  /** How many vertices have 1, 2, ... influences. */
+  influenceHistogram() {
+    const out = [];
+    for (let v = 0; v < this.vertexCount; ++v) {
+      let n = 0;
+      for (let k = 0; k < this.slots; ++k) if (this.weights[v * this.slots + k] > 0) ++n;
+      out[n] = (out[n] ?? 0) + 1;
+    }
+    return Array.from(out, (count) => count ?? 0).slice(1);
+  }
+
+  /** Posed world position of a bone's joint. */
+  jointPosition(b, target = new Vector3()) {
+    return target.setFromMatrixPosition(this.bones[b].node.matrixWorld);
+  }
+}
