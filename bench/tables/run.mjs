@@ -1,0 +1,141 @@
+// Sets our figures beside the published ones: runs the program over the sequences of SINEW_DATA, remembers what is done,
+// writes docs/results.md, docs/results.json and one SVG per table.
+import { execFileSync, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpus } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { figures, SHORT, TABLES } from './jobs.mjs';
+import { resultsPage, svgOf } from './page.mjs';
+
+const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
+const { values: options } = parseArgs({
+  options: {
+    only: { type: 'string', multiple: true, default: [] }, quality: { type: 'string', default: 'best' }, threads: { type: 'string', default: '2' },
+    short: { type: 'boolean', default: false }, list: { type: 'boolean', default: false }, store: { type: 'boolean', default: false },
+    'write-only': { type: 'boolean', default: false }, program: { type: 'string', default: join(root, 'build/release/bin/sinew') },
+    seed: { type: 'string', default: '1' }, help: { type: 'boolean', default: false },
+  },
+});
+if (options.help) {
+  console.log(`script/bench [--only TEXT]... [--quality fast|balanced|best] [--short [--store]] [--list] [--write-only]
+  --only TEXT    only figures whose name contains TEXT (a table like "LD14 3.3", a set like "samba"); may be repeated
+  --short        the smoke test: a few figures at balanced quality, compared with bench/tables/expected.json (2 % worse fails)
+  --store        with --short: store the figures instead of comparing
+  --list         names of the figures, then stop
+  --write-only   write docs/results.md from what is remembered, run nothing`);
+  process.exit(0);
+}
+
+const data = resolve(process.env.SINEW_DATA ?? join(root, '../shared/data'));
+if (!existsSync(join(data, 'sequences'))) {
+  console.log(`bench: no sequences in ${data} (SINEW_DATA), nothing to measure`);
+  process.exit(0);
+}
+const quality = options.short ? 'balanced' : options.quality;
+const build = createHash('sha256').update(readFileSync(options.program)).digest('hex').slice(0, 16);
+const cacheFolder = join(root, 'build', 'bench');
+mkdirSync(cacheFolder, { recursive: true });
+
+let wanted = figures().filter((figure) => existsSync(join(data, 'sequences', figure.set)));
+if (options.short) wanted = wanted.filter((figure) => SHORT.includes(figure.id));
+if (options.only.length > 0) wanted = wanted.filter((figure) => options.only.some((text) => figure.id.includes(text)));
+if (options.list) {
+  for (const figure of wanted) console.log(figure.id);
+  process.exit(0);
+}
+
+const keyOf = (value) => createHash('sha256').update(JSON.stringify([value, quality, options.seed])).digest('hex').slice(0, 24);
+const words = (step, rigs) => step.map((word) => (word.set ? join(data, 'sequences', word.set) : word.rig !== undefined ? rigs[word.rig] : word));
+
+function program(args) {
+  const run = spawnSync(options.program, args, { encoding: 'utf8', maxBuffer: 1 << 28 });
+  if (run.status !== 0) throw new Error(`sinew ${args.join(' ')}: exit ${run.status}: ${run.stderr.trim().split('\n').at(-1)}`);
+  return run.stdout;
+}
+
+/** Runs one command unless this build has run it before; returns { rig, seconds, facts }. */
+function runStep(chain, upTo, set) {
+  const key = keyOf(chain.slice(0, upTo + 1));
+  const base = join(cacheFolder, key);
+  const remembered = existsSync(`${base}.json`) ? JSON.parse(readFileSync(`${base}.json`, 'utf8')) : null;
+  if (remembered && (remembered.build === build || options['write-only']) && existsSync(`${base}.glb`)) return remembered;
+  if (options['write-only']) return null;
+  const rigs = Array.from({ length: upTo }, (_, i) => runStep(chain, i, set).rig);
+  const [command, ...rest] = words(chain[upTo], rigs);
+  const args = [command, ...rest, '-o', `${base}.glb`, '--threads', options.threads];
+  if (command === 'solve') args.push('--quality', quality, '--seed', options.seed, '--report', `${base}.report.json`);
+  else args.push('--json');
+  const start = process.hrtime.bigint();
+  const printed = program(args);
+  const seconds = Number(process.hrtime.bigint() - start) / 1e9;
+  const facts = {
+    ...(command === 'solve' ? JSON.parse(readFileSync(`${base}.report.json`, 'utf8')) : JSON.parse(printed)),
+    ...JSON.parse(program(['evaluate', `${base}.glb`, join(data, 'sequences', set), '--json'])),
+  };
+  const result = { build, rig: `${base}.glb`, seconds, facts: slim(facts), args: [command, ...chain[upTo].slice(1).map((w) => w.set ?? (w.rig !== undefined ? 'RIG' : w))] };
+  writeFileSync(`${base}.json`, JSON.stringify(result));
+  return result;
+}
+
+/** Numbers and short texts only: per-frame lists are not needed here. */
+const slim = (facts) => Object.fromEntries(Object.entries(facts).filter(([, value]) => typeof value !== 'object'));
+
+function measure(figure) {
+  const result = runStep(figure.chain, figure.chain.length - 1, figure.set);
+  if (!result) return null;
+  const ours = result.facts[figure.pick];
+  if (typeof ours !== 'number') throw new Error(`no '${figure.pick}' in the output`);
+  return { ours, seconds: result.seconds, measuredBones: result.facts.bones };
+}
+
+const rows = [];
+const started = Date.now();
+let failed = 0;
+wanted.forEach((figure, i) => {
+  const line = { ...figure, ours: null };
+  try {
+    Object.assign(line, measure(figure));
+  } catch (error) {
+    line.failure = error.message;
+    ++failed;
+  }
+  rows.push(line);
+  if (options['write-only']) return;
+  const left = (((Date.now() - started) / (i + 1)) * (wanted.length - i - 1)) / 60000;
+  const shown = line.failure ? `FAILED: ${line.failure}` : `${line.ours.toPrecision(3)} (published ${figure.published}), ${line.seconds.toFixed(1)} s`;
+  console.log(`[${i + 1}/${wanted.length}] ${figure.id}: ${shown}; about ${left.toFixed(0)} min left`);
+});
+
+if (options.short) {
+  compareWithStored();
+} else {
+  const commit = execFileSync('git', ['-C', root, 'rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim();
+  const facts = { commit, cpu: cpus()[0].model, threads: options.threads, quality, seed: options.seed, flags: '-O3 -march=x86-64-v3' };
+  const known = rows.filter((row) => row.ours !== null || row.failure);
+  mkdirSync(join(root, 'docs', 'results'), { recursive: true });
+  writeFileSync(join(root, 'docs', 'results.md'), resultsPage(TABLES, known, facts));
+  writeFileSync(join(root, 'docs', 'results', 'results.json'), `${JSON.stringify({ ...facts, rows: known.map(({ chain, ...row }) => row) }, null, 1)}\n`);
+  for (const name of Object.keys(TABLES)) {
+    const svg = svgOf(TABLES[name], known.filter((row) => row.table === name && row.ours !== null));
+    if (svg) writeFileSync(join(root, 'docs', 'results', `${name.replaceAll(' ', '-')}.svg`), svg);
+  }
+  console.log(`wrote docs/results.md (${known.length} figures, ${failed} failed)`);
+}
+process.exitCode = failed > 0 ? 1 : process.exitCode;
+
+/** The smoke test: no figure may be more than 2 % worse than its stored value. */
+function compareWithStored() {
+  const file = join(root, 'bench', 'tables', 'expected.json');
+  if (options.store) {
+    writeFileSync(file, `${JSON.stringify(Object.fromEntries(rows.map((row) => [row.id, row.ours])), null, 1)}\n`);
+    return;
+  }
+  const stored = JSON.parse(readFileSync(file, 'utf8'));
+  const worse = rows.filter((row) => row.ours !== null && row.id in stored && row.ours > 1.02 * stored[row.id] + 1e-9);
+  for (const row of worse) console.log(`worse than stored: ${row.id}: ${row.ours} > ${stored[row.id]} + 2 %`);
+  failed += worse.length;
+  console.log(`${rows.length - failed} passed, ${failed} failed`);
+}
