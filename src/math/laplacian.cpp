@@ -1,0 +1,68 @@
+#include "sinew/math/laplacian.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sinew/math/parallel.h"
+
+namespace sinew {
+namespace {
+
+/// Row-normalises symmetric affinities and takes the symmetric part of the result.
+EdgeWeights symmetric_normalised(const Adjacency& adjacency, const std::vector<double>& affinity) {
+  std::vector<double> sums(adjacency.vertex_count(), 0);
+  for (std::size_t v = 0; v < sums.size(); ++v) {
+    for (std::size_t e = adjacency.starts[v]; e < adjacency.starts[v + 1]; ++e) sums[v] += affinity[e];
+  }
+  EdgeWeights weights;
+  weights.values.resize(affinity.size());
+  for (std::size_t v = 0; v < sums.size(); ++v) {
+    for (std::size_t e = adjacency.starts[v]; e < adjacency.starts[v + 1]; ++e) {
+      const double other = sums[adjacency.neighbors[e]];
+      weights.values[e] = static_cast<float>(affinity[e] / 2 * (1 / sums[v] + 1 / other));
+    }
+  }
+  return weights;
+}
+
+double edge_length(const ConstPointsMap& points, Eigen::Index a, Eigen::Index b) {
+  return (points.col(a) - points.col(b)).cast<double>().norm();
+}
+
+}  // namespace
+
+EdgeWeights graph_laplacian(const Adjacency& adjacency) {
+  return symmetric_normalised(adjacency, std::vector<double>(adjacency.neighbors.size(), 1.0));
+}
+
+EdgeWeights rigidness_laplacian(const Sequence& sequence, const Adjacency& adjacency, double floor, int threads) {
+  const std::size_t edges = adjacency.neighbors.size();
+  const ConstPointsMap rest(sequence.rest.positions.data(), 3, sequence.rest.positions.cols());
+  std::vector<double> deviation(edges, 0);  // sum over frames of squared changes, then their RMS
+  std::vector<double> length(edges, 0);
+  parallel_for(adjacency.vertex_count(), 256, threads, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t v = begin; v < end; ++v) {
+      for (std::size_t e = adjacency.starts[v]; e < adjacency.starts[v + 1]; ++e) {
+        length[e] = edge_length(rest, static_cast<Eigen::Index>(v), adjacency.neighbors[e]);
+      }
+    }
+    for (std::size_t f = 0; f < sequence.frame_count(); ++f) {
+      const ConstPointsMap frame = sequence.frames[f];
+      for (std::size_t v = begin; v < end; ++v) {
+        for (std::size_t e = adjacency.starts[v]; e < adjacency.starts[v + 1]; ++e) {
+          const double change = edge_length(frame, static_cast<Eigen::Index>(v), adjacency.neighbors[e]) - length[e];
+          deviation[e] += change * change;
+        }
+      }
+    }
+  });
+  double squares = 0;
+  for (const double l : length) squares += l * l;
+  const double smallest = edges == 0 ? 0 : floor * std::sqrt(squares / static_cast<double>(edges));
+  for (double& d : deviation) {
+    d = 1 / std::max({std::sqrt(d / static_cast<double>(sequence.frame_count())), smallest, 1e-300});
+  }
+  return symmetric_normalised(adjacency, deviation);
+}
+
+}  // namespace sinew

@@ -1,0 +1,58 @@
+#include "sinew/math/gemm.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace sinew {
+namespace {
+
+template <class Matrix>
+Matrix random_matrix(Eigen::Index rows, Eigen::Index cols, unsigned seed) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<double> uniform(-1, 1);
+  return Matrix::NullaryExpr(rows, cols, [&] { return static_cast<typename Matrix::Scalar>(uniform(random)); });
+}
+
+TEST(Gemm, AgreesWithEigenForEveryPairOfTransposes) {
+  for (const Op op_a : {Op::none, Op::transpose}) {
+    for (const Op op_b : {Op::none, Op::transpose}) {
+      const Eigen::MatrixXd A =
+          random_matrix<Eigen::MatrixXd>(op_a == Op::none ? 13 : 37, op_a == Op::none ? 37 : 13, 1);
+      const Eigen::MatrixXd B =
+          random_matrix<Eigen::MatrixXd>(op_b == Op::none ? 37 : 1201, op_b == Op::none ? 1201 : 37, 2);
+      Eigen::MatrixXd C = random_matrix<Eigen::MatrixXd>(13, 1201, 3);
+      const Eigen::MatrixXd left = op_a == Op::none ? A : Eigen::MatrixXd(A.transpose());
+      const Eigen::MatrixXd right = op_b == Op::none ? B : Eigen::MatrixXd(B.transpose());
+      const Eigen::MatrixXd expected = 0.7 * left * right - 0.3 * C;
+      gemm(op_a, op_b, 0.7, A, B, -0.3, C, 2);
+      EXPECT_LT((C - expected).cwiseAbs().maxCoeff(), 1e-13);
+    }
+  }
+}
+
+TEST(Gemm, WorksOnPartsOfMatrices) {
+  const Eigen::MatrixXf A = random_matrix<Eigen::MatrixXf>(20, 9, 4);
+  const Eigen::MatrixXf B = random_matrix<Eigen::MatrixXf>(20, 30, 5);
+  Eigen::MatrixXf C = Eigen::MatrixXf::Constant(11, 33, 7);
+  gemm(Op::transpose, Op::none, 1.0F, A.middleRows(3, 14), B.middleRows(3, 14), 0.0F, C.block(1, 2, 9, 30));
+  const Eigen::MatrixXf expected = A.middleRows(3, 14).transpose() * B.middleRows(3, 14);
+  EXPECT_LT((C.block(1, 2, 9, 30) - expected).cwiseAbs().maxCoeff(), 1e-5F);
+  EXPECT_EQ(C(0, 0), 7);
+  EXPECT_EQ(C(10, 32), 7);
+}
+
+TEST(Gemm, SameBitsForAnyThreadCount) {
+  const Eigen::MatrixXf A = random_matrix<Eigen::MatrixXf>(150, 80, 6);
+  const Eigen::MatrixXf B = random_matrix<Eigen::MatrixXf>(150, 3000, 7);
+  Eigen::MatrixXf one(80, 3000);
+  gemm(Op::transpose, Op::none, 1.0F, A, B, 0.0F, one, 1);
+  for (const int threads : {2, 7}) {
+    Eigen::MatrixXf many(80, 3000);
+    gemm(Op::transpose, Op::none, 1.0F, A, B, 0.0F, many, threads);
+    EXPECT_TRUE(one == many) << threads;
+  }
+}
+
+}  // namespace
+}  // namespace sinew
