@@ -24,7 +24,7 @@ struct Section {
   std::size_t vertices_before = 0;  // vertices read when the section was opened
 };
 
-/// A vertex index per corner of one attribute, kNone where the file gave none.
+/// An index per corner of one attribute, kNone where the file gave none.
 struct CornerIndices {
   std::vector<Index> values;
   bool any = false;
@@ -124,11 +124,11 @@ class Parser {
     auto [next, status] = std::from_chars(at_, end_, value);
     if (status == std::errc::result_out_of_range) {  // too small for float is 0 or denormal, too large becomes infinite
       double wide = 0;
-      if (std::from_chars(at_, end_, wide).ec == std::errc::result_out_of_range)
-        wide = std::string_view(at_, static_cast<std::size_t>(next - at_)).find("e-") == std::string_view::npos &&
-                       std::string_view(at_, static_cast<std::size_t>(next - at_)).find("E-") == std::string_view::npos
-                   ? std::numeric_limits<double>::infinity()
-                   : 0;
+      if (std::from_chars(at_, end_, wide).ec == std::errc::result_out_of_range) {
+        const std::string_view digits(at_, static_cast<std::size_t>(next - at_));
+        const bool tiny = digits.find("e-") != std::string_view::npos || digits.find("E-") != std::string_view::npos;
+        wide = tiny ? 0 : std::numeric_limits<double>::infinity();
+      }
       value = static_cast<float>(wide);
     } else if (status != std::errc{}) {
       refuse(fmt::format("{} has something that is not a number", what));
@@ -222,9 +222,10 @@ class Parser {
       if (faces_ >= expected_->face_count() || expected_->face_sizes[faces_] != size) note_difference();
     } else {
       out_.face_sizes.push_back(size);
-      if (material_ >= 0) out_.face_materials.resize(faces_ + 1, -1);
-      if (!out_.face_materials.empty()) out_.face_materials.resize(faces_ + 1, -1);
-      if (material_ >= 0) out_.face_materials.back() = material_;
+      if (material_ >= 0 || !out_.face_materials.empty()) {
+        out_.face_materials.resize(faces_, -1);  // faces before the first usemtl
+        out_.face_materials.push_back(material_);
+      }
     }
     ++faces_;
   }
@@ -239,6 +240,8 @@ class Parser {
     const std::string_view keyword(start, static_cast<std::size_t>(at_ - start));
     if (keyword == "usemtl") {
       const std::string material = rest_of_line();
+      material_ = -1;
+      if (material.empty()) return;
       const auto [entry, added] = material_numbers_.try_emplace(material, static_cast<int>(material_numbers_.size()));
       if (added) out_.appearance.materials.push_back({material, {}});
       material_ = entry->second;
@@ -339,7 +342,7 @@ void Parser::finish_pieces() {
   for (std::size_t i = 0; i < opened.size(); ++i) {
     const std::size_t next = i + 1 < opened.size() ? opened[i + 1].first_face : faces_;
     if (next == opened[i].first_face) continue;
-    if (!sections.empty() && sections.back().name == opened[i].name) continue;
+    if (objects_.empty() && !sections.empty() && sections.back().name == opened[i].name) continue;
     sections.push_back(opened[i]);
   }
   std::vector<Piece> pieces;
@@ -406,20 +409,6 @@ Points Parser::frame() {
   return ConstPointsMap(positions_.data(), 3, static_cast<Eigen::Index>(vertices));
 }
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
-std::string_view take_digits(std::string_view text) {
-  std::size_t n = 0;
-  while (n < text.size() && is_digit(text[n])) ++n;
-  return text.substr(0, n);
-}
-
-std::string_view without_leading_zeros(std::string_view digits) {
-  return digits.substr(std::min(digits.find_first_not_of('0'), digits.size()));
-}
-
 }  // namespace
 
 Mesh parse_obj(std::span<const std::byte> bytes, const std::string& name) {
@@ -436,64 +425,6 @@ Points parse_obj_frame(std::span<const std::byte> bytes, const std::string& name
   Parser parser(bytes, name, &rest);
   parser.run();
   return parser.frame();
-}
-
-Frames read_obj_frames(const std::vector<std::filesystem::path>& paths, const Mesh& rest) {
-  const std::size_t vertices = rest.vertex_count();
-  const auto read = [&](std::size_t f) {
-    return parse_obj_frame(read_file(paths[f]), fmt::format("frame {} ({})", f, paths[f].string()), rest);
-  };
-  // The shortest line of a vertex takes 7 bytes. Where the files are too short to hold all vertices one of them is
-  // refused, and that before memory is taken for all frames.
-  std::uintmax_t bytes = 0;
-  for (const auto& path : paths) {
-    std::error_code ignored;
-    const std::uintmax_t size = std::filesystem::file_size(path, ignored);
-    bytes += ignored ? 0 : size;
-  }
-  if (bytes / 7 / vertices < paths.size())
-    for (std::size_t f = 0; f < paths.size(); ++f) read(f);
-  Frames frames(paths.size(), vertices);
-  for (std::size_t f = 0; f < paths.size(); ++f) frames[f] = read(f);
-  return frames;
-}
-
-bool natural_less(const std::string& a, const std::string& b) {
-  std::string_view x = a;
-  std::string_view y = b;
-  while (!x.empty() && !y.empty()) {
-    if (is_digit(x.front()) && is_digit(y.front())) {
-      const std::string_view run_x = take_digits(x);
-      const std::string_view run_y = take_digits(y);
-      const std::string_view number_x = without_leading_zeros(run_x);
-      const std::string_view number_y = without_leading_zeros(run_y);
-      if (number_x.size() != number_y.size()) return number_x.size() < number_y.size();
-      if (number_x != number_y) return number_x < number_y;
-      x.remove_prefix(run_x.size());
-      y.remove_prefix(run_y.size());
-    } else {
-      if (x.front() != y.front()) return x.front() < y.front();
-      x.remove_prefix(1);
-      y.remove_prefix(1);
-    }
-  }
-  if (x.empty() != y.empty()) return x.empty();
-  return a < b;  // equal numbers written with different zeros
-}
-
-std::vector<std::filesystem::path> list_obj_frames(const std::filesystem::path& folder) {
-  std::vector<std::filesystem::path> paths;
-  std::error_code failure;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, failure)) {
-    std::string extension = entry.path().extension().string();
-    std::transform(extension.begin(), extension.end(), extension.begin(),
-                   [](unsigned char c) { return std::tolower(c); });
-    if (extension == ".obj" && entry.path().filename() != "rest.obj") paths.push_back(entry.path());
-  }
-  if (failure) throw Error(ErrorKind::input, fmt::format("{}: cannot be read: {}", folder.string(), failure.message()));
-  std::sort(paths.begin(), paths.end(),
-            [](const auto& a, const auto& b) { return natural_less(a.filename().string(), b.filename().string()); });
-  return paths;
 }
 
 }  // namespace sinew

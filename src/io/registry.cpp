@@ -1,12 +1,14 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <charconv>
-#include <optional>
 
+#include "io/extension.h"
+#include "io/sequence_times.h"
 #include "sinew/core/error.h"
 #include "sinew/io/io.h"
+#include "sinew/io/mdd.h"
+#include "sinew/io/npz.h"
 #include "sinew/io/obj.h"
 #include "sinew/io/pc2.h"
 
@@ -15,51 +17,72 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string lower_extension(const fs::path& path) {
-  std::string extension = path.extension().string();
-  std::transform(extension.begin(), extension.end(), extension.begin(),
-                 [](unsigned char c) { return std::tolower(c); });
-  return extension;
-}
-
 [[noreturn]] void refuse(const std::string& sentence) {
   throw Error(ErrorKind::input, sentence);
 }
 
-// --- Formats of positions only, which need a rest mesh beside them.
+// --- One row per extension; null where the format cannot do that.
 
-using ReadCache = PointCache (*)(const fs::path&, const Warnings&);
-
-struct CacheFormat {
+struct Format {
   std::string_view extension;
-  ReadCache read;
+  Sequence (*read_sequence)(const fs::path&, const ReadOptions&) = nullptr;
+  PointCache (*read_cache)(const fs::path&, const Warnings&) = nullptr;  // positions only: a rest mesh comes beside it
+  Rig (*read_rig)(const fs::path&, const ReadOptions&) = nullptr;
+  void (*write_sequence)(const fs::path&, const Sequence&) = nullptr;
+  void (*write_rig)(const fs::path&, const Rig&, const WriteOptions&) = nullptr;
 };
 
-constexpr std::array kCacheFormats{CacheFormat{".pc2", read_pc2}};
+Sequence read_single_obj(const fs::path& path, const ReadOptions& options);
+Sequence read_npz_file(const fs::path& path, const ReadOptions& options);
+template <auto write_cache>
+void write_cache_and_rest(const fs::path& path, const Sequence& sequence);
+void write_single_obj(const fs::path& path, const Sequence& sequence);
 
-const CacheFormat* cache_format(const fs::path& path) {
+constexpr std::array kFormats{
+    Format{.extension = ".obj", .read_sequence = read_single_obj, .write_sequence = write_single_obj},
+    Format{.extension = ".pc2", .read_cache = read_pc2, .write_sequence = write_cache_and_rest<write_pc2>},
+    Format{.extension = ".mdd", .read_cache = read_mdd, .write_sequence = write_cache_and_rest<write_mdd>},
+    Format{.extension = ".npz", .read_sequence = read_npz_file, .write_sequence = write_npz},
+};
+
+/// The row of a path's extension, or an empty one.
+const Format& format_of(const fs::path& path) {
+  static constexpr Format kUnknown{};
   const std::string extension = lower_extension(path);
-  for (const CacheFormat& format : kCacheFormats)
-    if (format.extension == extension) return &format;
-  return nullptr;
+  for (const Format& format : kFormats)
+    if (format.extension == extension) return format;
+  return kUnknown;
 }
 
-Sequence read_cache(const fs::path& rest, const fs::path& cache_path, const ReadOptions& options) {
-  Sequence sequence;
-  sequence.rest = read_obj(rest);
-  PointCache cache = cache_format(cache_path)->read(cache_path, options.warn);
-  if (cache.frames.vertex_count() != sequence.vertex_count())
-    refuse(fmt::format("{}: {} points, {} has {} vertices", cache_path.string(), cache.frames.vertex_count(),
-                       rest.string(), sequence.vertex_count()));
-  sequence.name = cache_path.stem().string();
-  sequence.frames = std::move(cache.frames);
-  sequence.times = std::move(cache.times);
-  return sequence;
+/// ".pc2, .mdd" for the rows that have the member.
+template <auto member>
+std::string extensions_with() {
+  std::string list;
+  for (const Format& format : kFormats)
+    if (format.*member != nullptr) list += fmt::format("{}{}", list.empty() ? "" : ", ", format.extension);
+  return list;
 }
 
-// --- OBJ files and folders.
+// --- Reading.
 
-Sequence read_single_obj(const fs::path& path) {
+/// Whether there is such a file or folder; what may not be looked at counts as absent.
+bool exists(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+bool is_folder(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_directory(path, ignored);
+}
+
+std::string folder_name(const fs::path& folder) {
+  std::error_code ignored;
+  const fs::path whole = fs::absolute(folder, ignored).lexically_normal();
+  return (whole.filename().empty() ? whole.parent_path() : whole).filename().string();
+}
+
+Sequence read_single_obj(const fs::path& path, const ReadOptions&) {
   Sequence sequence;
   sequence.name = path.stem().string();
   sequence.rest = read_obj(path);
@@ -69,39 +92,111 @@ Sequence read_single_obj(const fs::path& path) {
   return sequence;
 }
 
+Sequence read_npz_file(const fs::path& path, const ReadOptions&) {
+  return read_npz(path);
+}
+
+Sequence read_cache(const fs::path& rest, const fs::path& cache_path, const ReadOptions& options) {
+  Sequence sequence;
+  sequence.rest = read_obj(rest);
+  PointCache cache = format_of(cache_path).read_cache(cache_path, options.warn);
+  if (cache.frames.vertex_count() != sequence.vertex_count())
+    refuse(fmt::format("{}: {} points, {} has {} vertices", cache_path.string(), cache.frames.vertex_count(),
+                       rest.string(), sequence.vertex_count()));
+  sequence.name = cache_path.stem().string();
+  sequence.frames = std::move(cache.frames);
+  sequence.times = std::move(cache.times);
+  return sequence;
+}
+
 Sequence read_folder(const fs::path& folder, const ReadOptions& options) {
   const fs::path rest = folder / "rest.obj";
-  Sequence sequence;
-  if (fs::exists(rest))
-    for (const CacheFormat& format : kCacheFormats) {
-      const fs::path cache = folder / fmt::format("frames{}", format.extension);
-      if (fs::exists(cache)) {
-        sequence = read_cache(rest, cache, options);
-        sequence.name = fs::absolute(folder).lexically_normal().filename().string();
-        return sequence;
-      }
-    }
+  const bool has_rest = exists(rest);
+  for (const Format& format : kFormats) {
+    const fs::path cache = folder / fmt::format("frames{}", format.extension);
+    if (!has_rest || format.read_cache == nullptr || !exists(cache)) continue;
+    Sequence sequence = read_cache(rest, cache, options);
+    sequence.name = folder_name(folder);
+    return sequence;
+  }
   const std::vector<fs::path> frames = list_obj_frames(folder);
-  if (frames.empty()) refuse(fmt::format("{}: a folder without OBJ frames", folder.string()));
-  sequence.name = fs::absolute(folder).lexically_normal().filename().string();
-  sequence.rest = read_obj(fs::exists(rest) ? rest : frames.front());
+  if (frames.empty())
+    refuse(
+        fmt::format("{}: the folder has no OBJ frames, nor rest.obj with frames.pc2 or frames.mdd", folder.string()));
+  Sequence sequence;
+  sequence.name = folder_name(folder);
+  sequence.rest = read_obj(has_rest ? rest : frames.front());
   sequence.frames = read_obj_frames(frames, sequence.rest);
   sequence.times = uniform_times(frames.size());
   return sequence;
 }
 
 Sequence read_one(const fs::path& path, const ReadOptions& options) {
-  if (fs::is_directory(path)) return read_folder(path, options);
-  if (!fs::exists(path)) refuse(fmt::format("{}: no such file or folder", path.string()));
-  if (lower_extension(path) == ".obj") return read_single_obj(path);
-  if (cache_format(path) != nullptr) {
-    const fs::path rest = fs::path(path).replace_extension(".obj");
-    if (!fs::exists(rest))
-      refuse(fmt::format("{}: holds positions only; give its mesh before it, or put it beside as {}", path.string(),
-                         rest.filename().string()));
-    return read_cache(rest, path, options);
+  if (is_folder(path)) return read_folder(path, options);
+  if (!exists(path)) refuse(fmt::format("{}: no such file or folder", path.string()));
+  const Format& format = format_of(path);
+  if (format.read_sequence != nullptr) return format.read_sequence(path, options);
+  if (format.read_cache == nullptr)
+    refuse(fmt::format("{}: not a format that can be read; expected {}, {} or a folder of OBJ frames", path.string(),
+                       extensions_with<&Format::read_sequence>(), extensions_with<&Format::read_cache>()));
+  const fs::path rest = fs::path(path).replace_extension(".obj");
+  if (!exists(rest))
+    refuse(fmt::format("{}: holds positions only; name its mesh before it, or put that beside it as {}", path.string(),
+                       rest.filename().string()));
+  return read_cache(rest, path, options);
+}
+
+/// Takes the rest pose from a frame of the sequence. Normals of the former rest pose do not fit it.
+void set_rest_frame(Sequence& sequence, std::size_t frame) {
+  if (frame >= sequence.frame_count())
+    throw Error(ErrorKind::usage, fmt::format("rest frame {}: {} has {} frames, counted from 0", frame, sequence.name,
+                                              sequence.frame_count()));
+  sequence.rest.positions = sequence.frames[frame];
+  sequence.rest.normals = {};
+}
+
+/// Takes the rest mesh from another file. Its faces must be the same, unless the sequence has none.
+void set_rest_mesh(Sequence& sequence, const fs::path& path) {
+  Mesh rest = read_one(path, {}).rest;
+  const std::string name = path.string();
+  if (rest.vertex_count() != sequence.vertex_count())
+    refuse(
+        fmt::format("{}: {} vertices, {} has {}", name, rest.vertex_count(), sequence.name, sequence.vertex_count()));
+  if (sequence.rest.face_count() > 0 &&
+      (rest.face_sizes != sequence.rest.face_sizes || rest.corners != sequence.rest.corners))
+    refuse(fmt::format("{}: its faces are not those of {}", name, sequence.name));
+  sequence.rest = std::move(rest);
+}
+
+void apply_rest(Sequence& sequence, const std::string& rest) {
+  if (rest.empty()) return;
+  std::size_t frame = 0;
+  const auto [end, status] = std::from_chars(rest.data(), rest.data() + rest.size(), frame);
+  if (status == std::errc{} && end == rest.data() + rest.size() && !exists(rest))
+    set_rest_frame(sequence, frame);
+  else
+    set_rest_mesh(sequence, rest);
+}
+
+// --- Writing.
+
+void write_single_obj(const fs::path& path, const Sequence& sequence) {
+  if (sequence.frame_count() != 1)
+    throw Error(ErrorKind::usage, fmt::format("{}: an OBJ file holds one frame, there are {}; name a folder instead",
+                                              path.string(), sequence.frame_count()));
+  Mesh mesh = sequence.rest;
+  if (mesh.positions != sequence.frames[0]) {
+    mesh.positions = sequence.frames[0];
+    mesh.normals = {};
   }
-  refuse(fmt::format("{}: not a format that can be read", path.string()));
+  write_obj(path, mesh);
+}
+
+/// The rest mesh goes first: a cache is never there without its mesh.
+template <auto write_cache>
+void write_cache_and_rest(const fs::path& path, const Sequence& sequence) {
+  write_obj(fs::path(path).replace_extension(".obj"), sequence.rest);
+  write_cache(path, sequence.frames, continuous_times(sequence));
 }
 
 }  // namespace
@@ -110,13 +205,56 @@ Sequence read_sequence(const std::vector<fs::path>& paths, const ReadOptions& op
   Sequence sequence;
   if (paths.size() == 1) {
     sequence = read_one(paths[0], options);
-  } else if (paths.size() == 2 && lower_extension(paths[0]) == ".obj" && cache_format(paths[1]) != nullptr) {
+  } else if (paths.size() == 2 && lower_extension(paths[0]) == ".obj" && format_of(paths[1]).read_cache != nullptr) {
     sequence = read_cache(paths[0], paths[1], options);
   } else {
-    throw Error(ErrorKind::usage, "a sequence is one file or folder, or REST.obj followed by a .pc2 or .mdd file");
+    throw Error(ErrorKind::usage, fmt::format("a sequence is one file or folder, or REST.obj and then a file of {}",
+                                              extensions_with<&Format::read_cache>()));
   }
+  apply_rest(sequence, options.rest);
   sequence.check();
   return sequence;
+}
+
+Rig read_rig(const fs::path& path, const ReadOptions& options) {
+  if (!exists(path)) refuse(fmt::format("{}: no such file", path.string()));
+  const Format& format = format_of(path);
+  if (format.read_rig == nullptr)
+    refuse(fmt::format("{}: not a format that a rig can be read from; expected {}", path.string(),
+                       extensions_with<&Format::read_rig>()));
+  return format.read_rig(path, options);
+}
+
+void write_rig(const fs::path& path, const Rig& rig, const WriteOptions& options) {
+  const Format& format = format_of(path);
+  if (format.write_rig == nullptr)
+    throw Error(ErrorKind::usage, fmt::format("{}: not a format that a rig can be written to; expected {}",
+                                              path.string(), extensions_with<&Format::write_rig>()));
+  format.write_rig(path, rig, options);
+}
+
+void write_sequence(const fs::path& path, const Sequence& sequence) {
+  if (path.extension().empty() || is_folder(path)) return write_obj_folder(path, sequence);
+  const Format& format = format_of(path);
+  if (format.write_sequence == nullptr)
+    throw Error(ErrorKind::usage, fmt::format("{}: not a format that frames can be written to; expected {} or a folder",
+                                              path.string(), extensions_with<&Format::write_sequence>()));
+  format.write_sequence(path, sequence);
+}
+
+std::vector<fs::path> files_written(const fs::path& path) {
+  if (format_of(path).read_cache == nullptr) return {path};
+  return {path, fs::path(path).replace_extension(".obj")};
+}
+
+bool same_file(const fs::path& a, const fs::path& b) {
+  std::error_code failure;
+  const bool same = fs::equivalent(a, b, failure);
+  if (!failure) return same;
+  // At least one of them does not exist yet: compare where they would be.
+  const fs::path whole_a = fs::weakly_canonical(a, failure);
+  const fs::path whole_b = fs::weakly_canonical(b, failure);
+  return !failure && whole_a == whole_b;
 }
 
 }  // namespace sinew

@@ -16,6 +16,7 @@
 ///   read_rig        a skinned GLB/glTF as a Rig
 ///   write_rig       a Rig as GLB
 ///   write_sequence  posed frames as .pc2, .mdd, .npz, .abc or a folder of OBJ files
+///   same_file       before writing: is the output one of the inputs?
 /// The functions of one format are in the header of that format (sinew/io/obj.h, pc2.h, mdd.h, npz.h, gltf.h,
 /// alembic.h).
 namespace sinew {
@@ -37,8 +38,8 @@ struct ReadOptions {
 };
 
 /// Reads a sequence from one path (.glb, .gltf, .abc, a folder of OBJ frames, a folder with rest.obj and frames.pc2 or
-/// frames.mdd, a single OBJ as one frame) or from two (REST.obj CACHE.pc2|mdd). The result satisfies Sequence::check().
-/// Throws Error{input}.
+/// frames.mdd, .npz, a .pc2 or .mdd with NAME.obj beside it, a single OBJ as one frame) or from two (REST.obj
+/// CACHE.pc2|mdd). The result satisfies Sequence::check(). Throws Error{input}.
 Sequence read_sequence(const std::vector<std::filesystem::path>& paths, const ReadOptions& options = {});
 
 /// Reads a skinned model: weights, bones and their motion at the animation's keys. The result satisfies Rig::check().
@@ -54,5 +55,11 @@ void write_rig(const std::filesystem::path& path, const Rig& rig, const WriteOpt
 /// Writes the posed frames in the format that the extension names (.pc2, .mdd, .npz, .abc; a path without extension:
 /// OBJ folder). PC2 and MDD hold positions only: the rest mesh goes beside them as NAME.obj.
 void write_sequence(const std::filesystem::path& path, const Sequence& sequence);
+
+/// The files that write_sequence makes for this path: itself and, for positions only, the mesh beside it.
+std::vector<std::filesystem::path> files_written(const std::filesystem::path& path);
+
+/// True when both paths name the same file or folder, whether it exists yet or not.
+bool same_file(const std::filesystem::path& a, const std::filesystem::path& b);
 
 }  // namespace sinew

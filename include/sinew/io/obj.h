@@ -28,6 +28,16 @@ Frames read_obj_frames(const std::vector<std::filesystem::path>& paths, const Me
 /// The OBJ files of a folder in natural order (frame2 before frame10), `rest.obj` left out.
 std::vector<std::filesystem::path> list_obj_frames(const std::filesystem::path& folder);
 
+/// OBJ text of a mesh: colours of the first set and UVs of the first set, normals, materials by name, pieces as
+/// objects.
+std::string format_obj(const Mesh& mesh);
+void write_obj(const std::filesystem::path& path, const Mesh& mesh);
+
+/// Writes rest.obj and frame0000.obj, frame0001.obj, ... with the faces, materials and first UV set but without
+/// normals, which belong to the rest pose. The folder appears when it is complete. It replaces one that holds nothing
+/// but such files; throws Error{output} for any other folder that is not empty.
+void write_obj_folder(const std::filesystem::path& folder, const Sequence& sequence);
+
 /// True when `a` comes before `b`: runs of digits compare as numbers, everything else by character.
 bool natural_less(const std::string& a, const std::string& b);
 

@@ -1,0 +1,114 @@
+#include <fmt/format.h>
+
+#include <limits>
+#include <optional>
+
+#include "io/zip.h"
+#include "sinew/core/error.h"
+#include "sinew/io/npz.h"
+#include "sinew/io/output_file.h"
+
+namespace sinew {
+namespace {
+
+/// The arrays of an archive, read when they are asked for.
+class Archive {
+ public:
+  Archive(std::span<const std::byte> bytes, const std::string& name)
+      : bytes_(bytes), name_(name), entries_(list_zip(bytes, name)) {}
+
+  /// The array, or nothing where the archive has none of that name.
+  template <class T>
+  std::optional<NpyArray<T>> find(const std::string& array) const {
+    const auto entry = entries_.find(array + ".npy");
+    if (entry == entries_.end()) return std::nullopt;
+    const std::string label = label_of(array);
+    return parse_npy<T>(read_zip_member(bytes_, entry->second, label), label);
+  }
+
+  [[noreturn]] void refuse(const std::string& array, const std::string& what) const {
+    throw Error(ErrorKind::input, fmt::format("{}: {}", label_of(array), what));
+  }
+
+  template <class T>
+  void check_shape(const std::string& array, const NpyArray<T>& found, const std::vector<std::size_t>& expected) const {
+    if (found.shape != expected)
+      refuse(array, fmt::format("shape ({}), expected ({})", fmt::join(found.shape, ", "), fmt::join(expected, ", ")));
+  }
+
+ private:
+  std::string label_of(const std::string& array) const { return fmt::format("{}: array '{}'", name_, array); }
+
+  std::span<const std::byte> bytes_;
+  std::string name_;
+  std::map<std::string, std::size_t> entries_;
+};
+
+std::vector<Index> to_indices(const Archive& archive, const std::string& array,
+                              const std::vector<std::int64_t>& values) {
+  std::vector<Index> out(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (values[i] < 0 || values[i] >= std::numeric_limits<Index>::max())
+      archive.refuse(array, fmt::format("value {} at {} is not an index", values[i], i));
+    out[i] = static_cast<Index>(values[i]);
+  }
+  return out;
+}
+
+void read_faces(const Archive& archive, Mesh& mesh) {
+  const auto sizes = archive.find<std::int64_t>("face_sizes");
+  const auto corners = archive.find<std::int64_t>("corners");
+  const auto faces = archive.find<std::int64_t>("faces");
+  if (sizes.has_value() != corners.has_value())
+    archive.refuse(sizes ? "corners" : "face_sizes", "missing, though the other half of the faces is there");
+  if (sizes) {
+    archive.check_shape("face_sizes", *sizes, {sizes->values.size()});
+    archive.check_shape("corners", *corners, {corners->values.size()});
+    mesh.face_sizes = to_indices(archive, "face_sizes", sizes->values);
+    mesh.corners = to_indices(archive, "corners", corners->values);
+  } else if (faces) {
+    if (faces->shape.size() != 2) archive.refuse("faces", "not a matrix with one row per face");
+    const auto size = static_cast<Index>(faces->values.empty() ? 0 : faces->shape[1]);
+    mesh.corners = to_indices(archive, "faces", faces->values);
+    if (size > 0) mesh.face_sizes.assign(faces->shape[0], size);
+  }
+}
+
+}  // namespace
+
+Sequence parse_npz(std::span<const std::byte> bytes, const std::string& name) {
+  const Archive archive(bytes, name);
+  auto frames = archive.find<float>("frames");
+  if (!frames) archive.refuse("frames", "missing; expected frames × vertices × 3 positions");
+  if (frames->shape.size() != 3 || frames->shape[2] != 3 || frames->values.empty())
+    archive.refuse("frames", fmt::format("shape ({}), expected frames × vertices × 3, none of them 0",
+                                         fmt::join(frames->shape, ", ")));
+  Sequence sequence;
+  sequence.name = name;
+  sequence.frames = Frames(frames->shape[0], frames->shape[1]);
+  sequence.frames.data() = std::move(frames->values);
+  const std::size_t vertices = sequence.frames.vertex_count();
+  if (const auto rest = archive.find<float>("rest")) {
+    archive.check_shape("rest", *rest, {vertices, 3});
+    sequence.rest.positions = ConstPointsMap(rest->values.data(), 3, static_cast<Eigen::Index>(vertices));
+  } else {
+    sequence.rest.positions = sequence.frames[0];
+  }
+  if (auto times = archive.find<double>("times")) {
+    archive.check_shape("times", *times, {sequence.frame_count()});
+    sequence.times = std::move(times->values);
+  } else {
+    sequence.times = uniform_times(sequence.frame_count());
+  }
+  read_faces(archive, sequence.rest);
+  sequence.check();
+  return sequence;
+}
+
+Sequence read_npz(const std::filesystem::path& path) {
+  Sequence sequence = parse_npz(read_file(path), path.string());
+  sequence.name = path.stem().string();
+  return sequence;
+}
+
+}  // namespace sinew
