@@ -66,7 +66,7 @@ std::string extensions_with() {
 // --- Reading.
 
 /// Whether there is such a file or folder; what may not be looked at counts as absent.
-bool exists(const fs::path& path) {
+bool is_there(const fs::path& path) {
   std::error_code ignored;
   return fs::exists(path, ignored);
 }
@@ -111,10 +111,10 @@ Sequence read_cache(const fs::path& rest, const fs::path& cache_path, const Read
 
 Sequence read_folder(const fs::path& folder, const ReadOptions& options) {
   const fs::path rest = folder / "rest.obj";
-  const bool has_rest = exists(rest);
+  const bool has_rest = is_there(rest);
   for (const Format& format : kFormats) {
     const fs::path cache = folder / fmt::format("frames{}", format.extension);
-    if (!has_rest || format.read_cache == nullptr || !exists(cache)) continue;
+    if (!has_rest || format.read_cache == nullptr || !is_there(cache)) continue;
     Sequence sequence = read_cache(rest, cache, options);
     sequence.name = folder_name(folder);
     return sequence;
@@ -133,14 +133,14 @@ Sequence read_folder(const fs::path& folder, const ReadOptions& options) {
 
 Sequence read_one(const fs::path& path, const ReadOptions& options) {
   if (is_folder(path)) return read_folder(path, options);
-  if (!exists(path)) refuse(fmt::format("{}: no such file or folder", path.string()));
+  if (!is_there(path)) refuse(fmt::format("{}: no such file or folder", path.string()));
   const Format& format = format_of(path);
   if (format.read_sequence != nullptr) return format.read_sequence(path, options);
   if (format.read_cache == nullptr)
     refuse(fmt::format("{}: not a format that can be read; expected {}, {} or a folder of OBJ frames", path.string(),
                        extensions_with<&Format::read_sequence>(), extensions_with<&Format::read_cache>()));
   const fs::path rest = fs::path(path).replace_extension(".obj");
-  if (!exists(rest))
+  if (!is_there(rest))
     refuse(fmt::format("{}: holds positions only; name its mesh before it, or put that beside it as {}", path.string(),
                        rest.filename().string()));
   return read_cache(rest, path, options);
@@ -172,7 +172,7 @@ void apply_rest(Sequence& sequence, const std::string& rest) {
   if (rest.empty()) return;
   std::size_t frame = 0;
   const auto [end, status] = std::from_chars(rest.data(), rest.data() + rest.size(), frame);
-  if (status == std::errc{} && end == rest.data() + rest.size() && !exists(rest))
+  if (status == std::errc{} && end == rest.data() + rest.size() && !is_there(rest))
     set_rest_frame(sequence, frame);
   else
     set_rest_mesh(sequence, rest);
@@ -217,7 +217,7 @@ Sequence read_sequence(const std::vector<fs::path>& paths, const ReadOptions& op
 }
 
 Rig read_rig(const fs::path& path, const ReadOptions& options) {
-  if (!exists(path)) refuse(fmt::format("{}: no such file", path.string()));
+  if (!is_there(path)) refuse(fmt::format("{}: no such file", path.string()));
   const Format& format = format_of(path);
   if (format.read_rig == nullptr)
     refuse(fmt::format("{}: not a format that a rig can be read from; expected {}", path.string(),
