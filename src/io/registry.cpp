@@ -2,6 +2,8 @@
 
 #include <array>
 #include <charconv>
+#include <limits>
+#include <optional>
 
 #include "io/extension.h"
 #include "io/sequence_times.h"
@@ -30,6 +32,7 @@ struct Format {
   Rig (*read_rig)(const fs::path&, const ReadOptions&) = nullptr;
   void (*write_sequence)(const fs::path&, const Sequence&) = nullptr;
   void (*write_rig)(const fs::path&, const Rig&, const WriteOptions&) = nullptr;
+  bool selects_frames = false;  // read_sequence leaves out the frames that the options do not ask for
 };
 
 Sequence read_single_obj(const fs::path& path, const ReadOptions& options);
@@ -109,33 +112,52 @@ Sequence read_cache(const fs::path& rest, const fs::path& cache_path, const Read
   return sequence;
 }
 
-Sequence read_folder(const fs::path& folder, const ReadOptions& options) {
+/// A sequence, and whether it holds only the frames that the options ask for.
+struct Loaded {
+  Sequence sequence;
+  bool selected = false;
+};
+
+Loaded read_obj_folder(const fs::path& folder, const ReadOptions& options) {
+  const std::vector<fs::path> all = list_obj_frames(folder);
   const fs::path rest = folder / "rest.obj";
-  const bool has_rest = is_there(rest);
-  for (const Format& format : kFormats) {
-    const fs::path cache = folder / fmt::format("frames{}", format.extension);
-    if (!has_rest || format.read_cache == nullptr || !is_there(cache)) continue;
-    Sequence sequence = read_cache(rest, cache, options);
-    sequence.name = folder_name(folder);
-    return sequence;
-  }
-  const std::vector<fs::path> frames = list_obj_frames(folder);
-  if (frames.empty())
+  if (all.empty())
     refuse(
         fmt::format("{}: the folder has no OBJ frames, nor rest.obj with frames.pc2 or frames.mdd", folder.string()));
-  Sequence sequence;
-  sequence.name = folder_name(folder);
-  sequence.rest = read_obj(has_rest ? rest : frames.front());
-  sequence.frames = read_obj_frames(frames, sequence.rest);
-  sequence.times = uniform_times(frames.size());
-  return sequence;
+  std::vector<fs::path> wanted;
+  Loaded loaded{{}, true};
+  for (std::size_t f = 0; f < all.size(); ++f) {
+    if (f < options.first_frame || f >= options.last_frame || (f - options.first_frame) % options.frame_step != 0)
+      continue;
+    wanted.push_back(all[f]);
+    loaded.sequence.times.push_back(static_cast<double>(f) * kDefaultSecondsPerFrame);
+  }
+  if (wanted.empty())
+    throw Error(ErrorKind::usage, fmt::format("frames {}:{}:{} of {} select nothing", options.first_frame,
+                                              options.last_frame, options.frame_step, all.size()));
+  loaded.sequence.name = folder_name(folder);
+  loaded.sequence.rest = read_obj(is_there(rest) ? rest : all.front());
+  loaded.sequence.frames = read_obj_frames(wanted, loaded.sequence.rest);
+  return loaded;
 }
 
-Sequence read_one(const fs::path& path, const ReadOptions& options) {
+Loaded read_folder(const fs::path& folder, const ReadOptions& options) {
+  const fs::path rest = folder / "rest.obj";
+  for (const Format& format : kFormats) {
+    const fs::path cache = folder / fmt::format("frames{}", format.extension);
+    if (format.read_cache == nullptr || !is_there(cache) || !is_there(rest)) continue;
+    Loaded loaded{read_cache(rest, cache, options), false};
+    loaded.sequence.name = folder_name(folder);
+    return loaded;
+  }
+  return read_obj_folder(folder, options);
+}
+
+Loaded read_one(const fs::path& path, const ReadOptions& options) {
   if (is_folder(path)) return read_folder(path, options);
   if (!is_there(path)) refuse(fmt::format("{}: no such file or folder", path.string()));
   const Format& format = format_of(path);
-  if (format.read_sequence != nullptr) return format.read_sequence(path, options);
+  if (format.read_sequence != nullptr) return {format.read_sequence(path, options), format.selects_frames};
   if (format.read_cache == nullptr)
     refuse(fmt::format("{}: not a format that can be read; expected {}, {} or a folder of OBJ frames", path.string(),
                        extensions_with<&Format::read_sequence>(), extensions_with<&Format::read_cache>()));
@@ -143,7 +165,15 @@ Sequence read_one(const fs::path& path, const ReadOptions& options) {
   if (!is_there(rest))
     refuse(fmt::format("{}: holds positions only; name its mesh before it, or put that beside it as {}", path.string(),
                        rest.filename().string()));
-  return read_cache(rest, path, options);
+  return {read_cache(rest, path, options), false};
+}
+
+Loaded read_paths(const std::vector<fs::path>& paths, const ReadOptions& options) {
+  if (paths.size() == 1) return read_one(paths[0], options);
+  if (paths.size() == 2 && lower_extension(paths[0]) == ".obj" && format_of(paths[1]).read_cache != nullptr)
+    return {read_cache(paths[0], paths[1], options), false};
+  throw Error(ErrorKind::usage, fmt::format("a sequence is one file or folder, or REST.obj and then a file of {}",
+                                            extensions_with<&Format::read_cache>()));
 }
 
 /// Takes the rest pose from a frame of the sequence. Normals of the former rest pose do not fit it.
@@ -157,7 +187,7 @@ void set_rest_frame(Sequence& sequence, std::size_t frame) {
 
 /// Takes the rest mesh from another file. Its faces must be the same, unless the sequence has none.
 void set_rest_mesh(Sequence& sequence, const fs::path& path) {
-  Mesh rest = read_one(path, {}).rest;
+  Mesh rest = read_one(path, {}).sequence.rest;
   const std::string name = path.string();
   if (rest.vertex_count() != sequence.vertex_count())
     refuse(
@@ -168,14 +198,18 @@ void set_rest_mesh(Sequence& sequence, const fs::path& path) {
   sequence.rest = std::move(rest);
 }
 
-void apply_rest(Sequence& sequence, const std::string& rest) {
-  if (rest.empty()) return;
+/// The number in `rest` where it is one, and not the name of a file.
+std::optional<std::size_t> frame_number(const std::string& rest) {
   std::size_t frame = 0;
   const auto [end, status] = std::from_chars(rest.data(), rest.data() + rest.size(), frame);
-  if (status == std::errc{} && end == rest.data() + rest.size() && !is_there(rest))
-    set_rest_frame(sequence, frame);
-  else
-    set_rest_mesh(sequence, rest);
+  if (status != std::errc{} || end != rest.data() + rest.size() || is_there(rest)) return std::nullopt;
+  return frame;
+}
+
+void keep_all_frames(ReadOptions& options) {
+  options.first_frame = 0;
+  options.last_frame = std::numeric_limits<std::size_t>::max();
+  options.frame_step = 1;
 }
 
 // --- Writing.
@@ -202,18 +236,20 @@ void write_cache_and_rest(const fs::path& path, const Sequence& sequence) {
 }  // namespace
 
 Sequence read_sequence(const std::vector<fs::path>& paths, const ReadOptions& options) {
-  Sequence sequence;
-  if (paths.size() == 1) {
-    sequence = read_one(paths[0], options);
-  } else if (paths.size() == 2 && lower_extension(paths[0]) == ".obj" && format_of(paths[1]).read_cache != nullptr) {
-    sequence = read_cache(paths[0], paths[1], options);
-  } else {
-    throw Error(ErrorKind::usage, fmt::format("a sequence is one file or folder, or REST.obj and then a file of {}",
-                                              extensions_with<&Format::read_cache>()));
-  }
-  apply_rest(sequence, options.rest);
+  if (options.frame_step == 0) throw Error(ErrorKind::usage, "a frame step of 0, at least 1 is needed");
+  const std::optional<std::size_t> rest_frame = frame_number(options.rest);
+  ReadOptions loading = options;
+  if (rest_frame) keep_all_frames(loading);  // the rest pose may be a frame that is left out
+  auto [sequence, selected] = read_paths(paths, loading);
+  if (rest_frame)
+    set_rest_frame(sequence, *rest_frame);
+  else if (!options.rest.empty())
+    set_rest_mesh(sequence, options.rest);
+  const bool all = options.first_frame == 0 && options.last_frame >= sequence.frame_count() && options.frame_step == 1;
+  if (!all && (rest_frame || !selected))
+    sequence = select_frames(sequence, options.first_frame, options.last_frame, options.frame_step);
   sequence.check();
-  return sequence;
+  return std::move(sequence);
 }
 
 Rig read_rig(const fs::path& path, const ReadOptions& options) {
