@@ -1,0 +1,452 @@
+// One text, compiled once per instruction set [Highway]. A palette entry is a 4×4 column-major matrix, so a blended
+// matrix lives in one 64-byte register, two of 32 or four of 16; blending is one multiply-add per register and
+// influence, and no gather is needed: the index only picks the cache line to load.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "runtime/simd.cpp"
+#include <hwy/foreach_target.h>  // IWYU pragma: keep
+
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/kernels.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace sinew::runtime::HWY_NAMESPACE {
+
+#if HWY_TARGET == HWY_SCALAR
+
+const Kernels* table() {
+  return &scalar_kernels();
+}
+
+#else
+
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Tag4 = hn::FixedTag<float, 4>;
+using Float4 = hn::Vec<Tag4>;
+
+constexpr unsigned char kZero = 0x80;  // in a byte shuffle: this byte becomes 0
+constexpr std::size_t kPointBytes = 3 * sizeof(float);
+
+// Byte shuffles of (x, y, z, ?), one line per column of four floats: broadcasts of x, of y, of z, and zeros.
+#define SINEW_LANE(i) 4 * (i), 4 * (i) + 1, 4 * (i) + 2, 4 * (i) + 3
+#define SINEW_BROADCAST(i) SINEW_LANE(i), SINEW_LANE(i), SINEW_LANE(i), SINEW_LANE(i)
+alignas(64) constexpr unsigned char kSpread[64] = {SINEW_BROADCAST(0),
+                                                   SINEW_BROADCAST(1),
+                                                   SINEW_BROADCAST(2),
+                                                   kZero,
+                                                   kZero,
+                                                   kZero,
+                                                   kZero,
+                                                   kZero,
+                                                   kZero,
+                                                   kZero,
+                                                   kZero,
+                                                   kZero,
+                                                   kZero,
+                                                   kZero,
+                                                   kZero,
+                                                   kZero,
+                                                   kZero,
+                                                   kZero,
+                                                   kZero};
+alignas(16) constexpr unsigned char kYzx0[16] = {SINEW_LANE(1), SINEW_LANE(2), SINEW_LANE(0), kZero,
+                                                 kZero,         kZero,         kZero};
+alignas(64) constexpr float kFourthColumn[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1};
+
+/// (y, z, x, 0).
+HWY_INLINE Float4 yzx(Float4 a) {
+  const hn::Repartition<std::uint8_t, Tag4> bytes;
+  return hn::BitCast(Tag4(), hn::TableLookupBytes(hn::BitCast(bytes, a), hn::Load(bytes, kYzx0)));
+}
+
+#if HWY_MAX_BYTES >= 64
+
+using TagM = hn::FixedTag<float, 16>;
+struct Matrix {
+  hn::Vec<TagM> all;
+};
+
+HWY_INLINE Matrix zero_matrix() {
+  return {hn::Zero(TagM())};
+}
+HWY_INLINE Matrix load_matrix(const float* m) {
+  return {hn::LoadU(TagM(), m)};
+}
+HWY_INLINE void store_matrix(const Matrix& m, float* out) {
+  hn::StoreU(m.all, TagM(), out);
+}
+HWY_INLINE Matrix scaled(const float* m, float w) {
+  return {hn::Mul(hn::Set(TagM(), w), hn::LoadU(TagM(), m))};
+}
+HWY_INLINE void accumulate(Matrix& sum, const Matrix& m, float w) {
+  sum.all = hn::MulAdd(hn::Set(TagM(), w), m.all, sum.all);
+}
+HWY_INLINE void accumulate(Matrix& sum, const float* m, float w) {
+  accumulate(sum, load_matrix(m), w);
+}
+/// `p` points to 16 readable bytes, xyz first.
+HWY_INLINE Float4 transform_point(const Matrix& m, const float* p) {
+  const TagM d;
+  const hn::Repartition<std::uint8_t, TagM> bytes;
+  const auto spread = hn::TableLookupBytes(hn::BitCast(bytes, hn::LoadDup128(d, p)), hn::Load(bytes, kSpread));
+  const auto product = hn::Mul(m.all, hn::Or(hn::BitCast(d, spread), hn::Load(d, kFourthColumn)));
+  const hn::Half<TagM> half;
+  const auto pair = hn::Add(hn::LowerHalf(half, product), hn::UpperHalf(half, product));
+  return hn::Add(hn::LowerHalf(Tag4(), pair), hn::UpperHalf(Tag4(), pair));
+}
+HWY_INLINE void linear_columns(const Matrix& m, Float4& x, Float4& y, Float4& z) {
+  const hn::Half<TagM> half;
+  const auto xy = hn::LowerHalf(half, m.all);
+  x = hn::LowerHalf(Tag4(), xy);
+  y = hn::UpperHalf(Tag4(), xy);
+  z = hn::LowerHalf(Tag4(), hn::UpperHalf(half, m.all));
+}
+
+#elif HWY_MAX_BYTES >= 32
+
+using TagM = hn::FixedTag<float, 8>;
+struct Matrix {
+  hn::Vec<TagM> xy, zt;
+};
+
+HWY_INLINE Matrix zero_matrix() {
+  return {hn::Zero(TagM()), hn::Zero(TagM())};
+}
+HWY_INLINE Matrix load_matrix(const float* m) {
+  return {hn::LoadU(TagM(), m), hn::LoadU(TagM(), m + 8)};
+}
+HWY_INLINE void store_matrix(const Matrix& m, float* out) {
+  hn::StoreU(m.xy, TagM(), out);
+  hn::StoreU(m.zt, TagM(), out + 8);
+}
+HWY_INLINE Matrix scaled(const float* m, float w) {
+  const auto weight = hn::Set(TagM(), w);
+  return {hn::Mul(weight, hn::LoadU(TagM(), m)), hn::Mul(weight, hn::LoadU(TagM(), m + 8))};
+}
+HWY_INLINE void accumulate(Matrix& sum, const Matrix& m, float w) {
+  const auto weight = hn::Set(TagM(), w);
+  sum.xy = hn::MulAdd(weight, m.xy, sum.xy);
+  sum.zt = hn::MulAdd(weight, m.zt, sum.zt);
+}
+HWY_INLINE void accumulate(Matrix& sum, const float* m, float w) {
+  accumulate(sum, load_matrix(m), w);
+}
+/// `p` points to 16 readable bytes, xyz first.
+HWY_INLINE Float4 transform_point(const Matrix& m, const float* p) {
+  const TagM d;
+  const hn::Repartition<std::uint8_t, TagM> bytes;
+  const auto point = hn::BitCast(bytes, hn::LoadDup128(d, p));
+  const auto xy = hn::BitCast(d, hn::TableLookupBytes(point, hn::Load(bytes, kSpread)));
+  const auto z1 = hn::Or(hn::BitCast(d, hn::TableLookupBytes(point, hn::Load(bytes, kSpread + 32))),
+                         hn::Load(d, kFourthColumn + 8));
+  const auto sum = hn::MulAdd(m.zt, z1, hn::Mul(m.xy, xy));
+  return hn::Add(hn::LowerHalf(Tag4(), sum), hn::UpperHalf(Tag4(), sum));
+}
+HWY_INLINE void linear_columns(const Matrix& m, Float4& x, Float4& y, Float4& z) {
+  x = hn::LowerHalf(Tag4(), m.xy);
+  y = hn::UpperHalf(Tag4(), m.xy);
+  z = hn::LowerHalf(Tag4(), m.zt);
+}
+
+#else
+
+struct Matrix {
+  Float4 x, y, z, t;
+};
+
+HWY_INLINE Matrix zero_matrix() {
+  return {hn::Zero(Tag4()), hn::Zero(Tag4()), hn::Zero(Tag4()), hn::Zero(Tag4())};
+}
+HWY_INLINE Matrix load_matrix(const float* m) {
+  return {hn::LoadU(Tag4(), m), hn::LoadU(Tag4(), m + 4), hn::LoadU(Tag4(), m + 8), hn::LoadU(Tag4(), m + 12)};
+}
+HWY_INLINE void store_matrix(const Matrix& m, float* out) {
+  hn::StoreU(m.x, Tag4(), out);
+  hn::StoreU(m.y, Tag4(), out + 4);
+  hn::StoreU(m.z, Tag4(), out + 8);
+  hn::StoreU(m.t, Tag4(), out + 12);
+}
+HWY_INLINE void accumulate(Matrix& sum, const Matrix& m, float w) {
+  const auto weight = hn::Set(Tag4(), w);
+  sum.x = hn::MulAdd(weight, m.x, sum.x);
+  sum.y = hn::MulAdd(weight, m.y, sum.y);
+  sum.z = hn::MulAdd(weight, m.z, sum.z);
+  sum.t = hn::MulAdd(weight, m.t, sum.t);
+}
+HWY_INLINE void accumulate(Matrix& sum, const float* m, float w) {
+  accumulate(sum, load_matrix(m), w);
+}
+HWY_INLINE Matrix scaled(const float* m, float w) {
+  const auto weight = hn::Set(Tag4(), w);
+  const Matrix in = load_matrix(m);
+  return {hn::Mul(weight, in.x), hn::Mul(weight, in.y), hn::Mul(weight, in.z), hn::Mul(weight, in.t)};
+}
+/// `p` points to 16 readable bytes, xyz first.
+HWY_INLINE Float4 transform_point(const Matrix& m, const float* p) {
+  const Float4 point = hn::LoadU(Tag4(), p);
+  const Float4 sum = hn::MulAdd(m.y, hn::Broadcast<1>(point), hn::Mul(m.x, hn::Broadcast<0>(point)));
+  return hn::Add(hn::MulAdd(m.z, hn::Broadcast<2>(point), sum), m.t);
+}
+HWY_INLINE void linear_columns(const Matrix& m, Float4& x, Float4& y, Float4& z) {
+  x = m.x;
+  y = m.y;
+  z = m.z;
+}
+
+#endif
+
+/// Cofactors times the normal, unit length. Each cross product a×b is (a·b.yzx - a.yzx·b).yzx; the last shuffle is
+/// shared by the three.
+HWY_INLINE Float4 transform_normal(const Matrix& m, const float* p) {
+  Float4 x, y, z;
+  linear_columns(m, x, y, z);
+  const Float4 n = hn::LoadU(Tag4(), p);
+  const Float4 xs = yzx(x), ys = yzx(y), zs = yzx(z);
+  const Float4 y_z = hn::NegMulAdd(ys, z, hn::Mul(y, zs));
+  const Float4 z_x = hn::NegMulAdd(zs, x, hn::Mul(z, xs));
+  const Float4 x_y = hn::NegMulAdd(xs, y, hn::Mul(x, ys));
+  const Float4 shuffled =
+      hn::MulAdd(x_y, hn::Broadcast<2>(n), hn::MulAdd(z_x, hn::Broadcast<1>(n), hn::Mul(y_z, hn::Broadcast<0>(n))));
+  const Float4 r = yzx(shuffled);
+  const Float4 squared = hn::SumOfLanes(Tag4(), hn::Mul(r, r));
+  return hn::IfThenElseZero(hn::Gt(squared, hn::Zero(Tag4())), hn::Div(r, hn::Sqrt(squared)));
+}
+
+/// Where vertices are read and written: whole registers, except for the last vertex of a run and for results that lie
+/// between other data of the caller.
+struct Cursor {
+  const unsigned char* in;
+  std::size_t in_stride;
+  unsigned char* out;
+  std::size_t out_stride;
+
+  Cursor(const sinew_input& from, const sinew_output& to)
+      : in(static_cast<const unsigned char*>(from.data)),
+        in_stride(from.stride),
+        out(static_cast<unsigned char*>(to.data)),
+        out_stride(to.stride) {}
+
+  HWY_INLINE const float* point(std::size_t v) const { return reinterpret_cast<const float*>(in + v * in_stride); }
+};
+
+/// Writes 16 bytes: the fourth float goes where the next vertex will be.
+struct StoreTight {
+  static HWY_INLINE void store(Float4 value, unsigned char* to) {
+    hn::StoreU(value, Tag4(), reinterpret_cast<float*>(to));
+  }
+};
+
+struct StoreExact {
+  static HWY_INLINE void store(Float4 value, unsigned char* to) {
+    const hn::FixedTag<float, 2> two;
+    hn::StoreU(hn::LowerHalf(two, value), two, reinterpret_cast<float*>(to));
+    const float z = hn::GetLane(hn::Broadcast<2>(value));
+    std::memcpy(to + 8, &z, sizeof z);
+  }
+};
+
+/// K influences per vertex; K = 0: as many as the job says.
+template <int K, class Index>
+struct SparseRows {
+  const Index* indices;
+  const float* values;
+  const float* palette;
+  std::size_t slots;
+
+  HWY_INLINE Matrix operator()(std::size_t v) const {
+    const std::size_t count = K != 0 ? static_cast<std::size_t>(K) : slots;
+    const Index* index = indices + v * count;
+    const float* w = values + v * count;
+    Matrix m = scaled(palette + kMatrixFloats * index[0], w[0]);
+    for (std::size_t k = 1; k < count; ++k) accumulate(m, palette + kMatrixFloats * index[k], w[k]);
+    return m;
+  }
+};
+
+template <bool kNormals, class Store, class Rows>
+HWY_INLINE void skin_run(const Rows& rows, const Cursor& positions, const Cursor& normals, std::size_t first,
+                         std::size_t last) {
+  for (std::size_t v = first; v < last; ++v) {
+    const Matrix m = rows(v);
+    Store::store(transform_point(m, positions.point(v)), positions.out + v * positions.out_stride);
+    if constexpr (kNormals) Store::store(transform_normal(m, normals.point(v)), normals.out + v * normals.out_stride);
+  }
+}
+
+/// The last vertex of a run, by way of the stack: neither a read nor a write leaves its 12 bytes.
+template <bool kNormals>
+HWY_INLINE void skin_last(const Matrix& m, const Cursor& positions, const Cursor& normals, std::size_t v) {
+  float p[4] = {0, 0, 0, 0};
+  std::memcpy(p, positions.in + v * positions.in_stride, kPointBytes);
+  StoreExact::store(transform_point(m, p), positions.out + v * positions.out_stride);
+  if constexpr (kNormals) {
+    std::memcpy(p, normals.in + v * normals.in_stride, kPointBytes);
+    StoreExact::store(transform_normal(m, p), normals.out + v * normals.out_stride);
+  }
+}
+
+template <bool kNormals, class Rows>
+HWY_INLINE void skin_rows(const SkinJob& job, const Rows& rows) {
+  const Cursor positions(job.positions, job.positions_out);
+  const Cursor normals(job.normals, job.normals_out);
+  const std::size_t last = job.vertices - 1;
+  const bool tight = positions.out_stride == kPointBytes && (!kNormals || normals.out_stride == kPointBytes);
+  if (tight)
+    skin_run<kNormals, StoreTight>(rows, positions, normals, 0, last);
+  else
+    skin_run<kNormals, StoreExact>(rows, positions, normals, 0, last);
+  skin_last<kNormals>(rows(last), positions, normals, last);
+}
+
+template <int K, class Index>
+void skin_sparse(const SkinJob& job, const Index* indices) {
+  const SparseRows<K, Index> rows{indices, job.weights.values, job.palette,
+                                  static_cast<std::size_t>(job.weights.influences)};
+  if (job.normals_out.data != nullptr)
+    skin_rows<true>(job, rows);
+  else
+    skin_rows<false>(job, rows);
+}
+
+template <class Index>
+void skin_indexed(const SkinJob& job, const Index* indices) {
+  switch (job.weights.influences) {
+    case 1:
+      return skin_sparse<1>(job, indices);
+    case 2:
+      return skin_sparse<2>(job, indices);
+    case 3:
+      return skin_sparse<3>(job, indices);
+    case 4:
+      return skin_sparse<4>(job, indices);
+    case 5:
+      return skin_sparse<5>(job, indices);
+    case 6:
+      return skin_sparse<6>(job, indices);
+    case 7:
+      return skin_sparse<7>(job, indices);
+    case 8:
+      return skin_sparse<8>(job, indices);
+    default:
+      return skin_sparse<0>(job, indices);
+  }
+}
+
+/// Four dense rows at a time: every matrix is loaded once for four vertices, and four sums run side by side.
+constexpr std::size_t kDenseRows = 4;
+
+HWY_INLINE void blend_dense(const float* values, std::size_t bones, const float* palette, Matrix out[kDenseRows]) {
+  Matrix a = zero_matrix(), b = a, c = a, d = a;
+  for (std::size_t i = 0; i < bones; ++i) {
+    const Matrix m = load_matrix(palette + kMatrixFloats * i);
+    accumulate(a, m, values[i]);
+    accumulate(b, m, values[bones + i]);
+    accumulate(c, m, values[2 * bones + i]);
+    accumulate(d, m, values[3 * bones + i]);
+  }
+  out[0] = a;
+  out[1] = b;
+  out[2] = c;
+  out[3] = d;
+}
+
+HWY_INLINE Matrix blend_dense_row(const float* values, std::size_t bones, const float* palette) {
+  Matrix m = zero_matrix();
+  for (std::size_t i = 0; i < bones; ++i) accumulate(m, palette + kMatrixFloats * i, values[i]);
+  return m;
+}
+
+template <bool kNormals>
+void skin_dense(const SkinJob& job) {
+  const Cursor positions(job.positions, job.positions_out);
+  const Cursor normals(job.normals, job.normals_out);
+  std::size_t v = 0;
+  for (; v + kDenseRows < job.vertices; v += kDenseRows) {
+    Matrix rows[kDenseRows];
+    blend_dense(job.weights.values + v * job.bones, job.bones, job.palette, rows);
+    const auto row = [&rows, v](std::size_t i) HWY_ATTR { return rows[i - v]; };
+    skin_run<kNormals, StoreExact>(row, positions, normals, v, v + kDenseRows);
+  }
+  for (; v < job.vertices; ++v)
+    skin_last<kNormals>(blend_dense_row(job.weights.values + v * job.bones, job.bones, job.palette), positions, normals,
+                        v);
+}
+
+void skin(const SkinJob& job) {
+  if (job.vertices == 0) return;
+  if (job.weights.influences == 0)
+    return job.normals_out.data != nullptr ? skin_dense<true>(job) : skin_dense<false>(job);
+  if (job.weights.indices16 != nullptr) return skin_indexed(job, job.weights.indices16);
+  return skin_indexed(job, job.weights.indices32);
+}
+
+void blend(const BlendJob& job) {
+  std::size_t row = 0;
+  if (job.weights.influences == 0) {
+    for (; row + kDenseRows <= job.rows; row += kDenseRows) {
+      Matrix rows[kDenseRows];
+      blend_dense(job.weights.values + row * job.bones, job.bones, job.palette, rows);
+      for (std::size_t i = 0; i < kDenseRows; ++i) store_matrix(rows[i], job.out + kMatrixFloats * (row + i));
+    }
+    for (; row < job.rows; ++row)
+      store_matrix(blend_dense_row(job.weights.values + row * job.bones, job.bones, job.palette),
+                   job.out + kMatrixFloats * row);
+    return;
+  }
+  const auto slots = static_cast<std::size_t>(job.weights.influences);
+  const SparseRows<0, std::uint16_t> narrow{job.weights.indices16, job.weights.values, job.palette, slots};
+  const SparseRows<0, std::uint32_t> wide{job.weights.indices32, job.weights.values, job.palette, slots};
+  for (; row < job.rows; ++row)
+    store_matrix(job.weights.indices16 != nullptr ? narrow(row) : wide(row), job.out + kMatrixFloats * row);
+}
+
+void add_scaled(float* HWY_RESTRICT out, const float* HWY_RESTRICT in, float factor, std::size_t floats) {
+  const hn::ScalableTag<float> d;
+  const std::size_t lanes = hn::Lanes(d);
+  const auto scale = hn::Set(d, factor);
+  std::size_t i = 0;
+  for (; i + lanes <= floats; i += lanes)
+    hn::StoreU(hn::MulAdd(scale, hn::LoadU(d, in + i), hn::LoadU(d, out + i)), d, out + i);
+  for (; i < floats; ++i) out[i] += factor * in[i];
+}
+
+}  // namespace
+
+const Kernels* table() {
+  static const Kernels kKernels{hwy::TargetName(HWY_TARGET), skin, blend, add_scaled};
+  return &kKernels;
+}
+
+#endif
+
+}  // namespace sinew::runtime::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace sinew::runtime {
+
+HWY_EXPORT(table);
+
+const Kernels& best_kernels() {
+  static const Kernels* const best = HWY_DYNAMIC_DISPATCH(table)();
+  return *best;
+}
+
+std::vector<const Kernels*> all_simd_kernels() {
+  std::vector<const Kernels*> all;
+  for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    hwy::GetChosenTarget().Update(target);
+    all.push_back(HWY_DYNAMIC_DISPATCH(table)());
+  }
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  return all;
+}
+
+}  // namespace sinew::runtime
+#endif
