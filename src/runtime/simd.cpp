@@ -1,6 +1,6 @@
 // One text, compiled once per instruction set [Highway]. A palette entry is a 4×4 column-major matrix, so a blended
-// matrix lives in one 64-byte register, two of 32 or four of 16; blending is one multiply-add per register and
-// influence, and no gather is needed: the index only picks the cache line to load.
+// matrix lives in two 32-byte registers or four of 16; blending is one multiply-add per register and influence, and no
+// gather is needed: the index only picks the cache line to load.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "runtime/simd.cpp"
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
@@ -65,50 +65,8 @@ HWY_INLINE Float4 yzx(Float4 a) {
   return hn::BitCast(Tag4(), hn::TableLookupBytes(hn::BitCast(bytes, a), hn::Load(bytes, kYzx0)));
 }
 
-#if HWY_MAX_BYTES >= 64
-
-using TagM = hn::FixedTag<float, 16>;
-struct Matrix {
-  hn::Vec<TagM> all;
-};
-
-HWY_INLINE Matrix zero_matrix() {
-  return {hn::Zero(TagM())};
-}
-HWY_INLINE Matrix load_matrix(const float* m) {
-  return {hn::LoadU(TagM(), m)};
-}
-HWY_INLINE void store_matrix(const Matrix& m, float* out) {
-  hn::StoreU(m.all, TagM(), out);
-}
-HWY_INLINE Matrix scaled(const float* m, float w) {
-  return {hn::Mul(hn::Set(TagM(), w), hn::LoadU(TagM(), m))};
-}
-HWY_INLINE void accumulate(Matrix& sum, const Matrix& m, float w) {
-  sum.all = hn::MulAdd(hn::Set(TagM(), w), m.all, sum.all);
-}
-HWY_INLINE void accumulate(Matrix& sum, const float* m, float w) {
-  accumulate(sum, load_matrix(m), w);
-}
-/// `p` points to 16 readable bytes, xyz first.
-HWY_INLINE Float4 transform_point(const Matrix& m, const float* p) {
-  const TagM d;
-  const hn::Repartition<std::uint8_t, TagM> bytes;
-  const auto spread = hn::TableLookupBytes(hn::BitCast(bytes, hn::LoadDup128(d, p)), hn::Load(bytes, kSpread));
-  const auto product = hn::Mul(m.all, hn::Or(hn::BitCast(d, spread), hn::Load(d, kFourthColumn)));
-  const hn::Half<TagM> half;
-  const auto pair = hn::Add(hn::LowerHalf(half, product), hn::UpperHalf(half, product));
-  return hn::Add(hn::LowerHalf(Tag4(), pair), hn::UpperHalf(Tag4(), pair));
-}
-HWY_INLINE void linear_columns(const Matrix& m, Float4& x, Float4& y, Float4& z) {
-  const hn::Half<TagM> half;
-  const auto xy = hn::LowerHalf(half, m.all);
-  x = hn::LowerHalf(Tag4(), xy);
-  y = hn::UpperHalf(Tag4(), xy);
-  z = hn::LowerHalf(Tag4(), hn::UpperHalf(half, m.all));
-}
-
-#elif HWY_MAX_BYTES >= 32
+// Measured on Zen 4, one 64-byte register per matrix is slower than two of 32: the sum over its columns takes longer.
+#if HWY_MAX_BYTES >= 32
 
 using TagM = hn::FixedTag<float, 8>;
 struct Matrix {
