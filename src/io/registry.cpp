@@ -8,6 +8,7 @@
 #include "io/extension.h"
 #include "io/sequence_times.h"
 #include "sinew/core/error.h"
+#include "sinew/io/alembic.h"
 #include "sinew/io/io.h"
 #include "sinew/io/mdd.h"
 #include "sinew/io/npz.h"
@@ -32,7 +33,7 @@ struct Format {
   Rig (*read_rig)(const fs::path&, const ReadOptions&) = nullptr;
   void (*write_sequence)(const fs::path&, const Sequence&) = nullptr;
   void (*write_rig)(const fs::path&, const Rig&, const WriteOptions&) = nullptr;
-  bool selects_frames = false;  // read_sequence leaves out the frames that the options do not ask for
+  bool selects_frames = false;  // read_sequence takes the rest frame and leaves out frames as the options ask
 };
 
 Sequence read_single_obj(const fs::path& path, const ReadOptions& options);
@@ -45,6 +46,7 @@ constexpr std::array kFormats{
     Format{.extension = ".obj", .read_sequence = read_single_obj, .write_sequence = write_single_obj},
     Format{.extension = ".pc2", .read_cache = read_pc2, .write_sequence = write_cache_and_rest<write_pc2>},
     Format{.extension = ".mdd", .read_cache = read_mdd, .write_sequence = write_cache_and_rest<write_mdd>},
+    Format{.extension = ".abc", .read_sequence = read_alembic, .selects_frames = true},
     Format{.extension = ".npz", .read_sequence = read_npz_file, .write_sequence = write_npz},
 };
 
@@ -238,15 +240,15 @@ void write_cache_and_rest(const fs::path& path, const Sequence& sequence) {
 Sequence read_sequence(const std::vector<fs::path>& paths, const ReadOptions& options) {
   if (options.frame_step == 0) throw Error(ErrorKind::usage, "a frame step of 0, at least 1 is needed");
   const std::optional<std::size_t> rest_frame = frame_number(options.rest);
+  const bool reader_sets_rest = paths.size() == 1 && !is_folder(paths[0]) && format_of(paths[0]).selects_frames;
+  const bool set_rest_here = rest_frame && !reader_sets_rest;
   ReadOptions loading = options;
-  if (rest_frame) keep_all_frames(loading);  // the rest pose may be a frame that is left out
+  if (set_rest_here) keep_all_frames(loading);  // the rest pose may be a frame that is left out
   auto [sequence, selected] = read_paths(paths, loading);
-  if (rest_frame)
-    set_rest_frame(sequence, *rest_frame);
-  else if (!options.rest.empty())
-    set_rest_mesh(sequence, options.rest);
+  if (set_rest_here) set_rest_frame(sequence, *rest_frame);
+  if (!rest_frame && !options.rest.empty()) set_rest_mesh(sequence, options.rest);
   const bool all = options.first_frame == 0 && options.last_frame >= sequence.frame_count() && options.frame_step == 1;
-  if (!all && (rest_frame || !selected))
+  if (!all && (set_rest_here || !selected))
     sequence = select_frames(sequence, options.first_frame, options.last_frame, options.frame_step);
   sequence.check();
   return std::move(sequence);

@@ -1,0 +1,365 @@
+#include "io/alembic_mesh.h"
+
+#include <fmt/format.h>
+
+#include <Eigen/Geometry>
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <unordered_map>
+
+namespace sinew::alembic {
+namespace {
+
+/// Marks corners of meshes without an attribute until all meshes are there and the gaps can be filled.
+constexpr Index kMissing = std::numeric_limits<Index>::max();
+
+/// Faces of one sample as stored: clockwise seen from outside.
+struct StoredFaces {
+  std::vector<std::int32_t> sizes;
+  std::vector<std::int32_t> corners;
+};
+
+/// Which stored face and corner became which of ours. Faces with fewer than three corners are left out.
+struct FaceOrder {
+  std::vector<Index> faces;    // stored face of each of our faces
+  std::vector<Index> corners;  // stored corner of each of our corners
+  std::vector<Index> face_of;  // stored face of each of our corners
+};
+
+Samples open_array(const Archive& archive, const MeshSource& source, std::string_view name, ElementType type,
+                   std::size_t extent) {
+  const Property* property = find(source.geometry, name);
+  if (property == nullptr)
+    archive.refuse(fmt::format("{}: a {} without {}", source.node->path, source.node->type, name));
+  if (!property->is(type, extent) || property->kind != PropertyKind::array)
+    archive.refuse(fmt::format("{}: not an array of {} {}-byte elements", property->path, extent, element_size(type)));
+  return archive.samples(*property);
+}
+
+StoredFaces read_faces(const Archive& archive, const MeshSource& source, const Moment& rest) {
+  StoredFaces faces;
+  const auto at = [&](const Samples& samples) { return rest.sample(archive, samples.property()); };
+  if (!source.face_sizes.empty()) faces.sizes = source.face_sizes.values<std::int32_t>(at(source.face_sizes));
+  if (!source.corners.empty()) faces.corners = source.corners.values<std::int32_t>(at(source.corners));
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < faces.sizes.size(); ++i) {
+    if (faces.sizes[i] < 0)
+      archive.refuse(fmt::format("{}: face {} has {} corners", source.node->path, i, faces.sizes[i]));
+    sum += static_cast<std::uint64_t>(faces.sizes[i]);
+  }
+  if (sum != faces.corners.size())
+    archive.refuse(
+        fmt::format("{}: face sizes add up to {} corners, there are {}", source.node->path, sum, faces.corners.size()));
+  for (std::size_t c = 0; c < faces.corners.size(); ++c)
+    if (faces.corners[c] < 0 || static_cast<std::size_t>(faces.corners[c]) >= source.vertices)
+      archive.refuse(fmt::format("{}: corner {} is vertex {}, there are {}", source.node->path, c, faces.corners[c],
+                                 source.vertices));
+  return faces;
+}
+
+/// Stored faces are clockwise, ours are not: each is reversed, unless the transform mirrors it already.
+FaceOrder order_faces(const StoredFaces& stored, bool mirrored) {
+  FaceOrder order;
+  Index first = 0;
+  for (std::size_t i = 0; i < stored.sizes.size(); ++i) {
+    const auto size = static_cast<Index>(stored.sizes[i]);
+    if (size >= 3) {
+      order.faces.push_back(static_cast<Index>(i));
+      for (Index k = 0; k < size; ++k) {
+        order.corners.push_back(first + (mirrored ? k : size - 1 - k));
+        order.face_of.push_back(static_cast<Index>(i));
+      }
+    }
+    first += size;
+  }
+  return order;
+}
+
+/// Makes equal values one, so that corners that agree in value agree in index.
+template <int N>
+void weld(CornerAttribute<N>& attribute) {
+  using Key = std::array<std::uint32_t, N>;
+  struct Hash {
+    std::size_t operator()(const Key& key) const {
+      std::uint64_t hash = 0;
+      for (const std::uint32_t word : key) hash = (hash ^ word) * 0x9e3779b97f4a7c15 + (hash >> 29);
+      return static_cast<std::size_t>(hash);
+    }
+  };
+  const std::size_t count = attribute.values.size() / N;
+  std::unordered_map<Key, Index, Hash> known;
+  known.reserve(count);
+  std::vector<Index> merged(count);
+  std::vector<float> values;
+  for (std::size_t i = 0; i < count; ++i) {
+    Key key;
+    for (std::size_t k = 0; k < N; ++k) key[k] = std::bit_cast<std::uint32_t>(attribute.values[N * i + k] + 0.0f);
+    const auto [entry, added] = known.try_emplace(key, static_cast<Index>(known.size()));
+    merged[i] = entry->second;
+    if (added)
+      for (std::size_t k = 0; k < N; ++k) values.push_back(attribute.values[N * i + k]);
+  }
+  if (known.size() == count) return;
+  attribute.values = std::move(values);
+  for (Index& index : attribute.indices) index = merged[index];
+}
+
+/// Reads the faces' attributes of one mesh.
+class AttributeReader {
+ public:
+  AttributeReader(const Archive& archive, const MeshSource& source, const Moment& rest, const StoredFaces& stored,
+                  const FaceOrder& order, const Warnings& warn)
+      : archive_(archive), source_(source), rest_(rest), stored_(stored), order_(order), warn_(warn) {}
+
+  /// The attribute `name` of the geometry, one index per corner of ours; empty when there is none.
+  template <int N>
+  CornerAttribute<N> read(const Properties& properties, std::string_view name) const {
+    CornerAttribute<N> out;
+    const Property* property = find(properties, name);
+    if (property == nullptr) return out;
+    const bool indexed = property->kind == PropertyKind::compound;
+    const Properties parts = indexed ? archive_.open(*property) : Properties{};
+    const Property* values = indexed ? find(parts, ".vals") : property;
+    if (values == nullptr || values->samples == 0) return out;
+    if (!values->is(ElementType::float32, N)) {
+      if (warn_)
+        warn_(fmt::format("{}: {} does not hold {} floats an item and is left out", archive_.container().name(),
+                          values->path, N));
+      return out;
+    }
+    out.name = property->metadata["sourceName"];
+    out.values = archive_.samples(*values).values<float>(rest_.sample(archive_, *values));
+    const std::size_t count = out.values.size() / N;
+    std::vector<std::uint32_t> table;
+    if (const Property* indices = find(parts, ".indices"); indices != nullptr && indices->samples > 0) {
+      if (!indices->is(ElementType::uint32, 1))
+        archive_.refuse(fmt::format("{}: not an array of unsigned numbers", indices->path));
+      table = archive_.samples(*indices).values<std::uint32_t>(rest_.sample(archive_, *indices));
+    } else {
+      table.resize(count);
+      std::iota(table.begin(), table.end(), 0);
+    }
+    const auto item = item_of_corner(*property, table.size());
+    if (!item) return {};
+    for (std::size_t c = 0; c < order_.corners.size(); ++c) {
+      const std::uint32_t index = table[item(c)];
+      if (index >= count)
+        archive_.refuse(fmt::format("{}: index {} at corner {}, there are {} values", property->path, index,
+                                    order_.corners[c], count));
+      out.indices.push_back(index);
+    }
+    for (const float value : out.values)
+      if (!std::isfinite(value)) archive_.refuse(fmt::format("{}: holds a number that is not finite", property->path));
+    weld(out);
+    return out;
+  }
+
+ private:
+  /// Which of `count` items belongs to a corner of ours, by the scope that the property states, or by the count where
+  /// it states none. Null when the property has no items at all.
+  std::function<std::size_t(std::size_t)> item_of_corner(const Property& property, std::size_t count) const {
+    const std::string_view scope = property.metadata["geoScope"];
+    const std::size_t corners = stored_.corners.size();
+    const auto expect = [&](std::size_t wanted, std::string_view what) {
+      if (count != wanted)
+        archive_.refuse(fmt::format("{}: {} items, the mesh has {} {}", property.path, count, wanted, what));
+    };
+    if (count == 0) return nullptr;
+    if (scope == "fvr" || (scope.empty() && count == corners)) {
+      expect(corners, "corners");
+      return [this](std::size_t c) { return order_.corners[c]; };
+    }
+    if (scope == "uni") {
+      expect(stored_.sizes.size(), "faces");
+      return [this](std::size_t c) { return order_.face_of[c]; };
+    }
+    if (scope == "con") {
+      expect(1, "value in all");
+      return [](std::size_t) { return 0; };
+    }
+    expect(source_.vertices, "vertices");
+    return [this](std::size_t c) { return static_cast<std::size_t>(stored_.corners[order_.corners[c]]); };
+  }
+
+  const Archive& archive_;
+  const MeshSource& source_;
+  const Moment& rest_;
+  const StoredFaces& stored_;
+  const FaceOrder& order_;
+  const Warnings& warn_;
+};
+
+/// Brings normals to world space and unit length; those that already are keep their bits. False when one has no
+/// direction.
+bool place_normals(const Eigen::Matrix4d& world, CornerAttribute<3>& normals) {
+  constexpr double kUnit = 1e-6;  // | |n|^2 - 1 | <= kUnit counts as unit length
+  const bool moved = !world.topLeftCorner<3, 3>().isIdentity(0);
+  const Eigen::Matrix3d A = world.topLeftCorner<3, 3>();
+  // The cofactor matrix is det(A) · A^-T: it takes normals along and exists for flat transforms as well.
+  Eigen::Matrix3d cofactor;
+  cofactor << A.col(1).cross(A.col(2)), A.col(2).cross(A.col(0)), A.col(0).cross(A.col(1));
+  if (A.determinant() < 0) cofactor = -cofactor;
+  for (std::size_t i = 0; i + 2 < normals.values.size(); i += 3) {
+    Eigen::Map<Eigen::Vector3f> value(normals.values.data() + i);
+    Eigen::Vector3d n = value.cast<double>();
+    if (!moved && std::abs(n.squaredNorm() - 1) <= kUnit) continue;
+    if (moved) n = cofactor * n;
+    if (!(n.norm() > 0) || !std::isfinite(n.norm())) return false;
+    value = n.normalized().cast<float>();
+  }
+  return true;
+}
+
+template <int N>
+void append_attribute(CornerAttribute<N>&& part, std::size_t corners_before, std::size_t corners_after,
+                      CornerAttribute<N>& whole) {
+  if (part.empty() && whole.empty()) return;
+  if (whole.name.empty()) whole.name = part.name;
+  whole.indices.resize(corners_before, kMissing);
+  const auto base = static_cast<Index>(whole.values.size() / N);
+  whole.values.insert(whole.values.end(), part.values.begin(), part.values.end());
+  for (const Index index : part.indices) whole.indices.push_back(base + index);
+  whole.indices.resize(corners_after, kMissing);
+}
+
+int material_index(const std::string& name, Appearance& appearance) {
+  const auto found = std::ranges::find(appearance.materials, name, &Material::name);
+  if (found == appearance.materials.end()) appearance.materials.push_back({name, {}});
+  return static_cast<int>(std::ranges::find(appearance.materials, name, &Material::name) -
+                          appearance.materials.begin());
+}
+
+/// Face sets become materials; a face in several belongs to the first.
+void append_face_sets(const Archive& archive, const MeshSource& source, const Moment& rest, const FaceOrder& order,
+                      std::size_t stored_faces, std::size_t faces_before, Mesh& out) {
+  std::vector<int> material(stored_faces, -1);
+  for (const Node* node : source.face_sets) {
+    const Properties properties = archive.open(node->properties, ".faceset");
+    const Property* faces = find(properties, ".faces");
+    if (faces == nullptr || faces->samples == 0) continue;
+    if (!faces->is(ElementType::int32, 1)) archive.refuse(fmt::format("{}: not an array of numbers", faces->path));
+    const int number = material_index(node->name, out.appearance);
+    for (const std::int32_t face : archive.samples(*faces).values<std::int32_t>(rest.sample(archive, *faces))) {
+      if (face < 0 || static_cast<std::size_t>(face) >= stored_faces)
+        archive.refuse(fmt::format("{}: face {}, the mesh has {}", faces->path, face, stored_faces));
+      int& own = material[static_cast<std::size_t>(face)];
+      if (own < 0) own = number;
+    }
+  }
+  if (source.face_sets.empty() && out.face_materials.empty()) return;
+  out.face_materials.resize(faces_before, -1);
+  for (const Index face : order.faces) out.face_materials.push_back(material[face]);
+}
+
+}  // namespace
+
+MeshSource open_mesh(const Archive& archive, const std::vector<Node>& nodes, int index) {
+  MeshSource source;
+  source.node = &nodes[static_cast<std::size_t>(index)];
+  source.index = index;
+  // Children follow their parent at greater depth.
+  for (std::size_t i = static_cast<std::size_t>(index) + 1; i < nodes.size() && nodes[i].depth > source.node->depth;
+       ++i)
+    if (nodes[i].parent == index && nodes[i].type == "FaceSet") source.face_sets.push_back(&nodes[i]);
+  source.geometry = archive.open(source.node->properties, ".geom");
+  source.points = open_array(archive, source, "P", ElementType::float32, 3);
+  source.face_sizes = open_array(archive, source, ".faceCounts", ElementType::int32, 1);
+  source.corners = open_array(archive, source, ".faceIndices", ElementType::int32, 1);
+  return source;
+}
+
+void append_mesh(const Archive& archive, const MeshSource& source, const Moment& rest, const Eigen::Matrix4d& world,
+                 const Warnings& warn, Mesh& out) {
+  const StoredFaces stored = read_faces(archive, source, rest);
+  const FaceOrder order = order_faces(stored, world.topLeftCorner<3, 3>().determinant() < 0);
+  if (order.faces.size() != stored.sizes.size() && warn)
+    warn(fmt::format("{}: {}: {} faces with fewer than 3 corners are left out", archive.container().name(),
+                     source.node->path, stored.sizes.size() - order.faces.size()));
+  const std::size_t corners_before = out.corners.size();
+  const std::size_t faces_before = out.face_sizes.size();
+  for (const Index face : order.faces) out.face_sizes.push_back(static_cast<Index>(stored.sizes[face]));
+  for (const Index corner : order.corners)
+    out.corners.push_back(static_cast<Index>(source.first_vertex) + static_cast<Index>(stored.corners[corner]));
+
+  const AttributeReader attributes(archive, source, rest, stored, order, warn);
+  CornerAttribute<2> uv = attributes.read<2>(source.geometry, "uv");
+  for (std::size_t i = 1; i < uv.values.size(); i += 2) uv.values[i] = 1 - uv.values[i];  // ours count from the top
+  if (out.uv_sets.empty()) out.uv_sets.emplace_back();
+  append_attribute(std::move(uv), corners_before, out.corners.size(), out.uv_sets.front());
+  if (out.uv_sets.front().empty()) out.uv_sets.clear();
+  CornerAttribute<3> normals = attributes.read<3>(source.geometry, "N");
+  if (!place_normals(world, normals)) {
+    if (warn)
+      warn(fmt::format("{}: {}: a normal has no direction; the normals are left out", archive.container().name(),
+                       source.node->path));
+    normals = {};
+  }
+  append_attribute(std::move(normals), corners_before, out.corners.size(), out.normals);
+  append_face_sets(archive, source, rest, order, stored.sizes.size(), faces_before, out);
+  out.pieces.push_back({source.node->name, static_cast<Index>(source.first_vertex), static_cast<Index>(source.vertices),
+                        static_cast<Index>(faces_before), static_cast<Index>(out.face_sizes.size() - faces_before)});
+}
+
+void complete_attributes(const std::string& archive_name, const Warnings& warn, Mesh& mesh) {
+  const auto missing = [](const auto& attribute) {
+    return std::ranges::find(attribute.indices, kMissing) != attribute.indices.end();
+  };
+  if (!mesh.face_materials.empty()) mesh.face_materials.resize(mesh.face_count(), -1);
+  for (CornerAttribute<2>& uv : mesh.uv_sets) {
+    if (!missing(uv)) continue;
+    if (warn) warn(fmt::format("{}: meshes without UVs get (0, 0)", archive_name));
+    std::ranges::replace(uv.indices, kMissing, static_cast<Index>(uv.values.size() / 2));
+    uv.values.insert(uv.values.end(), {0, 0});
+  }
+  if (!missing(mesh.normals)) return;
+  if (warn) warn(fmt::format("{}: meshes without normals get the mean of the faces around each vertex", archive_name));
+  Eigen::Matrix3Xd sums = Eigen::Matrix3Xd::Zero(3, mesh.positions.cols());
+  std::size_t first = 0;
+  for (const Index size : mesh.face_sizes) {
+    const auto point = [&](std::size_t k) -> Eigen::Vector3d {
+      return mesh.positions.col(mesh.corners[first + k]).cast<double>();
+    };
+    Eigen::Vector3d area = Eigen::Vector3d::Zero();
+    for (std::size_t k = 1; k + 1 < size; ++k) area += (point(k) - point(0)).cross(point(k + 1) - point(0));
+    for (std::size_t k = 0; k < size; ++k) sums.col(mesh.corners[first + k]) += area;
+    first += size;
+  }
+  std::map<Index, Index> added;
+  for (std::size_t c = 0; c < mesh.corners.size(); ++c) {
+    if (mesh.normals.indices[c] != kMissing) continue;
+    const Index vertex = mesh.corners[c];
+    const auto [entry, fresh] = added.try_emplace(vertex, static_cast<Index>(mesh.normals.values.size() / 3));
+    mesh.normals.indices[c] = entry->second;
+    if (!fresh) continue;
+    const double length = sums.col(vertex).norm();
+    const Eigen::Vector3f n =
+        length > 0 ? Eigen::Vector3f((sums.col(vertex) / length).cast<float>()) : Vector3::UnitY();
+    mesh.normals.values.insert(mesh.normals.values.end(), n.begin(), n.end());
+  }
+}
+
+void check_same_faces(const Archive& archive, const MeshSource& source, const Moment& rest, const Moment& now) {
+  for (const Samples* samples : {&source.face_sizes, &source.corners}) {
+    if (samples->empty() || samples->property().constant) continue;
+    const std::size_t first = rest.sample(archive, samples->property());
+    const std::size_t sample = now.sample(archive, samples->property());
+    if (samples->entry(first) == samples->entry(sample)) continue;
+    const std::size_t wanted = samples->items(first);
+    const std::size_t found = samples->items(sample);
+    const std::string_view what = samples == &source.corners ? "corners" : "faces";
+    if (wanted != found)
+      archive.refuse(fmt::format("{}: topology changes: sample {} has {} {}, sample {} has {}", source.node->path,
+                                 sample, found, what, first, wanted));
+    if (samples->values<std::int32_t>(first) != samples->values<std::int32_t>(sample))
+      archive.refuse(fmt::format("{}: topology changes: the {} {} of sample {} differ from the {} of sample {}",
+                                 source.node->path, found, what, sample, wanted, first));
+  }
+}
+
+}  // namespace sinew::alembic
