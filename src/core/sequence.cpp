@@ -82,4 +82,39 @@ Sequence select_frames(const Sequence& sequence, std::size_t first, std::size_t 
   return out;
 }
 
+Sequence concatenate(std::vector<Sequence> parts) {
+  if (parts.empty()) refuse("no sequence to put together");
+  if (parts.size() == 1) return std::move(parts.front());
+  std::size_t frames = 0;
+  for (const Sequence& part : parts) {
+    const Sequence& first = parts.front();
+    if (part.vertex_count() != first.vertex_count())
+      refuse(
+          fmt::format("{}: {} vertices, {} has {}", part.name, part.vertex_count(), first.name, first.vertex_count()));
+    if (part.rest.face_sizes != first.rest.face_sizes || part.rest.corners != first.rest.corners)
+      refuse(fmt::format("{}: its faces are not those of {}", part.name, first.name));
+    frames += part.frame_count();
+  }
+  Sequence out{
+      parts.front().name, std::move(parts.front().rest), Frames(frames, parts.front().frames.vertex_count()), {}, {}};
+  auto to = out.frames.data().begin();
+  for (Sequence& part : parts) {
+    const std::size_t start = out.times.size();
+    if (part.clips.empty()) part.clips.push_back({part.name, 0, part.frame_count()});
+    for (Clip clip : part.clips) {
+      const std::string name = clip.name;
+      const auto taken = [&] {
+        return std::any_of(out.clips.begin(), out.clips.end(), [&](const Clip& c) { return c.name == clip.name; });
+      };
+      for (int number = 2; taken(); ++number) clip.name = fmt::format("{} {}", name, number);
+      clip.first_frame += start;
+      out.clips.push_back(std::move(clip));
+    }
+    to = std::copy(part.frames.data().begin(), part.frames.data().end(), to);
+    out.times.insert(out.times.end(), part.times.begin(), part.times.end());
+    part.frames = {};
+  }
+  return out;
+}
+
 }  // namespace sinew

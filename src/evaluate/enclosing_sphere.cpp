@@ -16,6 +16,8 @@ constexpr int kMaxSteps = 1000;   // rounding could make supports of equal radiu
 struct Support {
   std::array<Eigen::Vector3d, 5> points;
   int size = 0;
+
+  Support() { points.fill(Eigen::Vector3d::Zero()); }
 };
 
 /// The smallest sphere through all points of a subset: its centre lies in their affine hull. False when they are

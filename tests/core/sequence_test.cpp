@@ -60,5 +60,24 @@ TEST(Sequence, SelectedFramesKeepTheirTimesAndClips) {
   test::expect_error(ErrorKind::usage, "select nothing", [&] { select_frames(s, 0, 5, 0); });
 }
 
+TEST(Sequence, SeveralAnimationsOfOneCharacterBecomeItsClips) {
+  Sequence walk = line(3);
+  Sequence wave = line(2);
+  wave.clips = {{"wave", 0, 1}, {"line", 1, 1}};
+  const Sequence out = concatenate({walk, wave});
+  out.check();
+  ASSERT_EQ(out.frame_count(), 5U);
+  EXPECT_EQ(out.frames[4](1, 2), 1.0F);
+  ASSERT_EQ(out.clips.size(), 3U);
+  EXPECT_EQ(out.clips[1].name, "wave");
+  EXPECT_EQ(out.clips[1].first_frame, 3U);
+  EXPECT_EQ(out.clips[2].name, "line 2");
+  wave.rest.face_sizes = {3};
+  wave.rest.corners = {0, 1, 2};
+  test::expect_error(ErrorKind::input, "its faces are not those of", [&] { concatenate({walk, wave}); });
+  wave.rest.positions.resize(3, 7);
+  test::expect_error(ErrorKind::input, "7 vertices, line has 4", [&] { concatenate({walk, wave}); });
+}
+
 }  // namespace
 }  // namespace sinew

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
@@ -10,35 +11,72 @@
 #include "sinew/core/progress.h"
 #include "sinew/core/rig.h"
 #include "sinew/core/sequence.h"
+#include "sinew/evaluate/errors.h"
 
 /// How `sinew solve` meets the solvers: solve.cpp owns the options that all methods share, reads the sequence, writes
 /// the rig and evaluates the written file; each method adds its own options and turns a sequence into a rig.
+///
+/// To add a method: write solve_NAME.cpp with `Method NAME_method()`, declare it below, list it in solve_methods.cpp
+/// and CMakeLists.txt.
 namespace sinew::tool {
 
 enum class Quality { fast, balanced, best };
 
-/// Options that every method understands (or refuses with a sentence).
+/// Options that every method understands, or refuses by not naming them in Method::takes.
 struct SolveOptions {
-  std::optional<int> bones;         // --bones
-  std::optional<double> max_error;  // --max-error, E_RMS
-  std::string influences;           // --influences: a number, "all", or empty for the method's default
-  std::string transforms;           // --transforms: "rigid", "affine", or empty for the method's default
+  std::optional<int> bones;          // --bones, >= 1
+  std::optional<double> max_error;   // --max-error, E_RMS, > 0
+  std::string influences;            // --influences: a number, "all", or empty for the method's default
+  std::string transforms;            // --transforms: "rigid", "affine", or empty for the method's default
+  std::optional<double> smoothness;  // --smoothness, >= 0
+  std::optional<int> iterations;     // --iterations, >= 0
+  bool skeleton = false;             // --skeleton: bones joined in a hierarchy
   Quality quality = Quality::balanced;
   std::uint64_t seed = 1;
-  int threads = 0;           // 0: all cores
-  std::optional<Rig> given;  // --rig IN.glb
-  std::string fit;           // --fit weights|motion|all|joints, with --rig
+  int threads = 0;                // 0: all cores
+  std::optional<Rig> given;       // --rig IN.glb
+  std::string fit;                // --fit weights|motion|all|joints, with --rig
+  std::vector<std::string> lock;  // --lock: names or numbers of bones that keep their motion, with --rig
+  int corrections = 0;            // --corrections: rank of rest-pose corrections added after the solve
 };
 
 /// One value of --method, in the file of its name (solve_ssdr.cpp, solve_sma.cpp, ...).
 struct Method {
   std::string name;
   std::string summary;  // one line for the help text
+  /// Adds the options that only this method has; they are shown in their own group and refused with other methods.
+  /// The values live in state that this function and `solve` share (a shared_ptr in both closures).
   std::function<void(CLI::App& command)> add_options;
   std::function<Rig(const Sequence&, const SolveOptions&, FitReport&, const Progress&)> solve;
+  /// Which of the shared options it understands beyond --bones, --quality, --seed, --threads and --corrections:
+  /// any of --max-error, --influences, --transforms, --smoothness, --iterations, --skeleton, --rig, --fit, --lock.
+  std::vector<std::string> takes;
 };
+
+Method clusters_method();
 
 /// All methods, the default first.
 std::vector<Method> solve_methods();
+
+/// --influences as a number: `otherwise` when it was not given, 0 for "all".
+int influences_of(const SolveOptions& options, int otherwise);
+
+/// Adds rest-pose corrections of this rank to a solved rig. Throws Error{usage} where there are none to add.
+void add_corrections(Rig& rig, const Sequence& sequence, const SolveOptions& options, FitReport& report,
+                     const Progress& progress);
+
+/// What a solve left behind, from the written file read back.
+struct Outcome {
+  FitReport report;
+  Rig rig;
+  Errors errors;
+  double seconds = 0;  // of the solve
+  std::uintmax_t bytes = 0;
+};
+
+/// Solves, writes the rig, reads the file back and evaluates it; the target appears only when all of that went well.
+/// When the user interrupts: Error{interrupted} and nothing written, or with keep_partial the best model so far.
+Outcome solve_to_file(const Method& method, const Sequence& sequence, const SolveOptions& options,
+                      const std::filesystem::path& target, bool keep_partial);
 
 }  // namespace sinew::tool

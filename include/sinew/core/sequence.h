@@ -70,4 +70,9 @@ std::vector<double> uniform_times(std::size_t frames, double seconds_per_frame =
 /// Throws Error{usage} when nothing remains.
 Sequence select_frames(const Sequence& sequence, std::size_t first, std::size_t last, std::size_t step);
 
+/// Several animations of one character as one sequence: the rest mesh of the first, the frames of all in order, one
+/// clip per part (a part that has clips keeps them). Clip names stay distinct: a repeated one gets a number.
+/// Throws Error{input} when vertex counts or faces differ.
+Sequence concatenate(std::vector<Sequence> parts);
+
 }  // namespace sinew

@@ -1,0 +1,106 @@
+#include "inputs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "interrupt.h"
+#include "sinew/core/error.h"
+
+namespace sinew::tool {
+namespace {
+
+void warn_on_stderr(std::string_view sentence) {
+  fmt::print(stderr, "sinew: warning: {}\n", sentence);
+}
+
+std::string lower_extension(const std::filesystem::path& path) {
+  std::string text = path.extension().string();
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
+
+/// Sets the frames to keep from A:B or A:B:STEP; each of them may be left out.
+void parse_frames(const std::string& text, ReadOptions& options) {
+  const std::array<std::size_t*, 3> fields{&options.first_frame, &options.last_frame, &options.frame_step};
+  const auto refuse = [&] {
+    throw Error(ErrorKind::usage, fmt::format("--frames {}: expected A:B or A:B:STEP, frames A to B-1 from 0", text));
+  };
+  std::size_t field = 0;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (true) {
+    if (at != end && *at != ':') {
+      const auto [next, failure] = std::from_chars(at, end, *fields[field]);
+      if (failure != std::errc{}) refuse();
+      at = next;
+    }
+    if (at == end) break;
+    if (*at != ':' || ++field == fields.size()) refuse();
+    ++at;
+  }
+  if (field == 0 || options.frame_step == 0) refuse();
+}
+
+}  // namespace
+
+std::shared_ptr<SequenceInputs> add_sequence_inputs(CLI::App& command, bool required) {
+  auto inputs = std::make_shared<SequenceInputs>();
+  const char* const group = "Input";
+  auto* const paths = command.add_option("SEQUENCE", inputs->paths, "What to read; several are clips of one character");
+  if (required) paths->required();
+  command.add_option("--frames", inputs->frames, "A:B:STEP, only frames A to B-1 in steps, counted from 0")
+      ->group(group);
+  command.add_option("--rest", inputs->read.rest, "Rest pose: a frame number or a file")->group(group);
+  command.add_option("--clip", inputs->read.clip, "Animation of a .glb, by name or number (all)")->group(group);
+  command.add_option("--mesh", inputs->read.mesh, "Only meshes whose name matches, e.g. 'Body*' (all)")->group(group);
+  command.add_option("--fps", inputs->read.frames_per_second, "Frames per second to sample a .glb at (its keys)")
+      ->check(CLI::PositiveNumber)
+      ->group(group);
+  return inputs;
+}
+
+std::vector<std::vector<std::filesystem::path>> group_inputs(const std::vector<std::filesystem::path>& paths) {
+  std::vector<std::vector<std::filesystem::path>> groups;
+  for (const std::filesystem::path& path : paths) {
+    const std::string extension = lower_extension(path);
+    const bool cache = extension == ".pc2" || extension == ".mdd";
+    if (cache && !groups.empty() && groups.back().size() == 1 && lower_extension(groups.back()[0]) == ".obj")
+      groups.back().push_back(path);
+    else
+      groups.push_back({path});
+  }
+  return groups;
+}
+
+Sequence read_inputs(const SequenceInputs& inputs) {
+  ReadOptions options = inputs.read;
+  options.warn = warn_on_stderr;
+  ReadOptions range;
+  if (!inputs.frames.empty()) parse_frames(inputs.frames, range);
+  const auto groups = group_inputs(inputs.paths);
+  // Frames are counted over all clips: only a single input can leave them out while it reads.
+  if (groups.size() == 1) {
+    options.first_frame = range.first_frame;
+    options.last_frame = range.last_frame;
+    options.frame_step = range.frame_step;
+  }
+  std::vector<Sequence> parts;
+  for (const auto& group : groups) {
+    parts.push_back(read_sequence(group, options));
+    options.rest.clear();  // the rest pose is that of the first input
+    stop_if_interrupted("interrupted while reading");
+  }
+  Sequence sequence = concatenate(std::move(parts));
+  if (inputs.frames.empty() || groups.size() == 1) return sequence;
+  return select_frames(sequence, range.first_frame, range.last_frame, range.frame_step);
+}
+
+Rig read_rig_file(const std::filesystem::path& path, ReadOptions options) {
+  options.warn = warn_on_stderr;
+  return read_rig(path, options);
+}
+
+}  // namespace sinew::tool

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "sinew/core/fit_report.h"
+#include "sinew/core/rig.h"
+#include "sinew/core/sequence.h"
+#include "sinew/evaluate/errors.h"
+
+/// What the commands print and write down. JSON keys keep their order; a number that is not finite becomes null.
+namespace sinew::tool {
+
+using Json = nlohmann::ordered_json;
+
+Json facts_of(const Sequence& sequence);
+Json facts_of(const Rig& rig);
+Json facts_of(const Errors& errors, bool per_vertex = false);
+Json facts_of(const FitReport& report);
+
+/// Largest number of bones that really move a vertex.
+int used_influences(const SkinWeights& weights);
+
+/// Three significant digits.
+std::string short_number(double value);
+
+/// "1.23 MB"
+std::string size_text(double bytes);
+
+/// A header and rows, columns aligned on the right except the last, to stdout.
+void print_table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows);
+
+/// Columns of the table that solve and demo print, and a row of it.
+std::vector<std::string> result_header();
+std::vector<std::string> result_row(const Rig& rig, const Errors& errors, double seconds, const std::string& file);
+
+/// Writes JSON text, complete or not at all.
+void write_json(const std::filesystem::path& path, const Json& json);
+
+}  // namespace sinew::tool

@@ -1,0 +1,215 @@
+#include "solve.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "commands.h"
+#include "inputs.h"
+#include "interrupt.h"
+#include "output.h"
+#include "report.h"
+#include "sinew/core/error.h"
+
+namespace sinew::tool {
+namespace {
+
+/// Everything the command line says about a solve.
+struct Request {
+  std::shared_ptr<SequenceInputs> inputs;
+  SolveOptions options;
+  std::string method;
+  std::filesystem::path output;
+  std::filesystem::path report;
+  std::filesystem::path given;
+  bool keep_partial = false;
+  bool json = false;
+  std::map<const CLI::Option*, std::string> owner;  // method that an option belongs to
+};
+
+const std::vector<std::string> kOptionalShared{"--max-error",  "--influences", "--transforms",
+                                               "--smoothness", "--iterations", "--skeleton",
+                                               "--rig",        "--fit",        "--lock"};
+
+[[noreturn]] void misused(const std::string& sentence) {
+  throw Error(ErrorKind::usage, sentence);
+}
+
+void add_shared_options(CLI::App& command, Request& request) {
+  SolveOptions& options = request.options;
+  auto* const bones =
+      command.add_option("--bones", options.bones, "How many bones to ask for (20)")->check(CLI::Range(1, 100000));
+  command.add_option("--max-error", options.max_error, "Instead: as few bones as reach this E_RMS")
+      ->check(CLI::PositiveNumber)
+      ->excludes(bones);
+  command.add_option("--influences", options.influences, "Bones per vertex: a number, or 'all'")
+      ->check([](const std::string& text) {
+        const bool number = !text.empty() && text.size() < 6 && std::all_of(text.begin(), text.end(), ::isdigit);
+        return text == "all" || (number && std::stoi(text) > 0) ? std::string()
+                                                                : "expected a number from 1 up, or 'all'";
+      });
+  command.add_option("--transforms", options.transforms, "rigid or affine bones")
+      ->check(CLI::IsMember({"rigid", "affine"}));
+  command.add_flag("--skeleton", options.skeleton, "Join the bones in a hierarchy");
+  command.add_option("--smoothness", options.smoothness, "How much to smooth the weights over the surface")
+      ->check(CLI::NonNegativeNumber);
+  command.add_option("--iterations", options.iterations, "At most this many iterations")->check(CLI::NonNegativeNumber);
+  command.add_option("--corrections", options.corrections, "Rank of corrections added to the rest pose (0)")
+      ->check(CLI::Range(0, 1000));
+  command.add_option("--quality", options.quality, "fast, balanced or best")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, Quality>{{"fast", Quality::fast},
+                                                                         {"balanced", Quality::balanced},
+                                                                         {"best", Quality::best}})
+                      .description(""))
+      ->default_str("balanced");
+  command.add_option("--seed", options.seed, "Seed of everything random (1)");
+  command.add_option("--threads", options.threads, "Threads; the result does not depend on it (all cores)")
+      ->check(CLI::Range(0, 4096));
+  const char* const group = "Fitting a given rig";
+  auto* const rig = command.add_option("--rig", request.given, "A rig whose bones or weights to keep")->group(group);
+  command.add_option("--fit", options.fit, "What to fit: weights, motion, all or joints")
+      ->check(CLI::IsMember({"weights", "motion", "all", "joints"}))
+      ->needs(rig)
+      ->group(group);
+  command.add_option("--lock", options.lock, "Bones that keep their motion, by name or number")
+      ->needs(rig)
+      ->group(group);
+}
+
+void add_method_options(CLI::App& command, const std::vector<Method>& methods, Request& request) {
+  std::vector<std::string> names;
+  std::string help = "How to solve it";
+  for (const Method& method : methods) {
+    names.push_back(method.name);
+    help += fmt::format("\n{}: {}", method.name, method.summary);
+  }
+  request.method = names.front();
+  command.add_option("--method", request.method, help)
+      ->check(CLI::IsMember(names).description(""))
+      ->default_str(names.front());
+  for (const Method& method : methods) {
+    if (!method.add_options) continue;
+    const std::vector<CLI::Option*> before = command.get_options();
+    const std::set<CLI::Option*> known(before.begin(), before.end());
+    method.add_options(command);
+    for (CLI::Option* option : command.get_options()) {
+      if (known.count(option) != 0) continue;
+      option->group(fmt::format("Only with --method {}", method.name));
+      request.owner[option] = method.name;
+    }
+  }
+}
+
+/// The method of the request, once every option given is one that it understands.
+const Method& chosen_method(const std::vector<Method>& methods, const Request& request, const CLI::App& command) {
+  const auto found =
+      std::find_if(methods.begin(), methods.end(), [&](const Method& m) { return m.name == request.method; });
+  for (const auto& [option, owner] : request.owner)
+    if (option->count() > 0 && owner != found->name)
+      misused(fmt::format("{} belongs to --method {}, not to {}", option->get_name(), owner, found->name));
+  for (const std::string& name : kOptionalShared)
+    if (command.count(name) > 0 && std::find(found->takes.begin(), found->takes.end(), name) == found->takes.end())
+      misused(fmt::format("{} is not something --method {} can do", name, found->name));
+  return *found;
+}
+
+Json report_json(const Outcome& outcome, const Sequence& sequence, const std::filesystem::path& file) {
+  Json out{{"sinew", SINEW_VERSION}, {"file", file.string()}, {"bytes", outcome.bytes}, {"seconds", outcome.seconds}};
+  out["input"] = facts_of(sequence);
+  out["rig"] = facts_of(outcome.rig);
+  out["errors"] = facts_of(outcome.errors);
+  out["solve"] = facts_of(outcome.report);
+  return out;
+}
+
+void run(const std::vector<Method>& methods, Request& request, const CLI::App& command) {
+  const Method& method = chosen_method(methods, request, command);
+  if (request.output.extension() != ".glb")
+    misused(fmt::format("{}: a rig is written as .glb", request.output.string()));
+  std::vector<std::filesystem::path> inputs = request.inputs->paths;
+  if (!request.given.empty()) inputs.push_back(request.given);
+  check_output(request.output, inputs);
+  if (!request.report.empty()) {
+    check_output(request.report, inputs);
+    if (std::filesystem::weakly_canonical(request.report) == std::filesystem::weakly_canonical(request.output))
+      misused("--report and -o name the same file");
+  }
+  const Sequence sequence = read_inputs(*request.inputs);
+  if (!request.given.empty()) request.options.given = read_rig_file(request.given);
+
+  const Outcome outcome = solve_to_file(method, sequence, request.options, request.output, request.keep_partial);
+  const Json json = report_json(outcome, sequence, request.output);
+  if (!request.report.empty()) write_json(request.report, json);
+  if (request.json) {
+    fmt::print("{}\n", json.dump(2));
+  } else {
+    print_table(result_header(), {result_row(outcome.rig, outcome.errors, outcome.seconds, request.output.string())});
+    if (!outcome.report.remark.empty()) fmt::print(stderr, "{}\n", outcome.report.remark);
+  }
+  stop_if_interrupted(fmt::format("interrupted: {} holds the best model so far", request.output.string()));
+}
+
+}  // namespace
+
+int influences_of(const SolveOptions& options, int otherwise) {
+  if (options.influences.empty()) return otherwise;
+  return options.influences == "all" ? 0 : std::stoi(options.influences);
+}
+
+Outcome solve_to_file(const Method& method, const Sequence& sequence, const SolveOptions& options,
+                      const std::filesystem::path& target, bool keep_partial) {
+  Outcome outcome;
+  outcome.report.method = method.name;
+  outcome.report.bones_asked = options.bones.value_or(0);
+  const double start = now_seconds();
+  {
+    ProgressBar bar;
+    const Progress progress = bar.callback();
+    outcome.rig = method.solve(sequence, options, outcome.report, progress);
+    if (!keep_partial)
+      stop_if_interrupted("interrupted: nothing was written (--keep-partial keeps the best model so far)");
+    if (!interrupted()) add_corrections(outcome.rig, sequence, options, outcome.report, progress);
+  }
+  outcome.seconds = now_seconds() - start;
+  try {
+    outcome.rig.check();
+  } catch (const Error& error) {
+    throw Error(ErrorKind::unusable, fmt::format("the solve ended without a usable model: {}", error.what()));
+  }
+  StagedFile staged(target);
+  write_rig(staged.path(), outcome.rig);
+  outcome.bytes = std::filesystem::file_size(staged.path());
+  outcome.rig = read_rig_file(staged.path());
+  outcome.errors = evaluate(outcome.rig, sequence, options.threads);
+  outcome.report.bones = static_cast<int>(outcome.rig.bone_count());
+  if (!std::isfinite(outcome.errors.e_rms))
+    throw Error(ErrorKind::unusable, "the solve ended without a usable model: its error is not finite");
+  if (!keep_partial) stop_if_interrupted("interrupted: nothing was written");
+  staged.commit();
+  return outcome;
+}
+
+void add_solve(CLI::App& app) {
+  CLI::App& command = *app.add_subcommand("solve", "Find bones, weights and motion for an animated mesh");
+  auto request = std::make_shared<Request>();
+  request->inputs = add_sequence_inputs(command);
+  command.add_option("-o,--output", request->output, "The rig to write, .glb")->required();
+  const auto methods = std::make_shared<std::vector<Method>>(solve_methods());
+  add_shared_options(command, *request);
+  add_method_options(command, *methods, *request);
+  command.add_option("--report", request->report, "Write everything known about the solve, as JSON");
+  command.add_flag("--json", request->json, "Print that instead of the table");
+  command.add_flag("--keep-partial", request->keep_partial, "When interrupted, write the best model so far");
+  command.footer(std::string(kSequenceHelp) + R"(
+
+Examples:
+  sinew solve horse-gallop -o horse.glb --bones 30
+  sinew solve rest.obj frames.pc2 -o rig.glb --max-error 2 --report rig.json
+  sinew solve walk.glb run.glb jump.glb -o rig.glb --frames ::2)");
+  command.callback([methods, request, &command] { run(*methods, *request, command); });
+}
+
+}  // namespace sinew::tool
