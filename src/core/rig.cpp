@@ -125,6 +125,7 @@ void Rig::check() const {
       refuse(fmt::format("rig: bone {} '{}' has parent {}, parents come first", b, bones[b].name, bones[b].parent));
   check_weights(weights, vertex_count(), bone_count());
   check_motion(*this);
+  if (two_layer) two_layer->check(vertex_count(), bone_count());
   if (!corrections) return;
   const Corrections& c = *corrections;
   if (static_cast<std::size_t>(c.coefficients.rows()) != frame_count() ||
@@ -140,22 +141,47 @@ void Rig::check() const {
   if (!c.coefficients.allFinite()) refuse("rig: a correction coefficient is not finite");
 }
 
+namespace {
+
+using Affined = Eigen::Matrix<double, 3, 4>;
+
+/// Transforms of the bones that the vertices refer to: the rig's own, or the virtual ones of the first layer.
+std::vector<Affined> blended_bones(const Rig& rig, std::size_t frame) {
+  std::vector<Affined> bones(rig.bone_count());
+  for (std::size_t b = 0; b < bones.size(); ++b) bones[b] = rig.motion(frame, b).cast<double>();
+  if (!rig.two_layer) return bones;
+  const BlendRows& D = rig.two_layer->dictionary;
+  const auto slots = static_cast<std::size_t>(D.slots);
+  std::vector<Affined> virtual_bones(D.row_count(), Affined::Zero());
+  for (std::size_t i = 0; i < D.values.size(); ++i)
+    virtual_bones[i / slots] += static_cast<double>(D.values[i]) * bones[D.columns[i]];
+  return virtual_bones;
+}
+
+Eigen::Vector3d corrected_rest(const Rig& rig, std::size_t frame, Eigen::Index v) {
+  Eigen::Vector3d p = rig.rest.positions.col(v).cast<double>();
+  if (rig.corrections)
+    for (std::size_t r = 0; r < rig.corrections->rank(); ++r)
+      p += static_cast<double>(
+               rig.corrections->coefficients(static_cast<Eigen::Index>(frame), static_cast<Eigen::Index>(r))) *
+           rig.corrections->offsets[r].col(v).cast<double>();
+  return p;
+}
+
+}  // namespace
+
 void pose(const Rig& rig, std::size_t frame, Eigen::Ref<Points> out) {
-  const auto slots = static_cast<std::size_t>(rig.weights.influences);
-  const auto f = static_cast<Eigen::Index>(frame);
+  const std::vector<Affined> bones = blended_bones(rig, frame);
+  const std::vector<Index>& index = rig.two_layer ? rig.two_layer->coefficients.columns : rig.weights.bones;
+  const std::vector<float>& value = rig.two_layer ? rig.two_layer->coefficients.values : rig.weights.values;
+  const auto slots =
+      static_cast<std::size_t>(rig.two_layer ? rig.two_layer->coefficients.slots : rig.weights.influences);
   for (std::size_t v = 0; v < rig.vertex_count(); ++v) {
     const auto column = static_cast<Eigen::Index>(v);
-    Eigen::Vector3d p = rig.rest.positions.col(column).cast<double>();
-    if (rig.corrections)
-      for (std::size_t r = 0; r < rig.corrections->rank(); ++r)
-        p += static_cast<double>(rig.corrections->coefficients(f, static_cast<Eigen::Index>(r))) *
-             rig.corrections->offsets[r].col(column).cast<double>();
-    Eigen::Matrix<double, 3, 4> T = Eigen::Matrix<double, 3, 4>::Zero();
-    for (std::size_t k = 0; k < slots; ++k) {
-      const float w = rig.weights.values[v * slots + k];
-      if (w > 0) T += static_cast<double>(w) * rig.motion(frame, rig.weights.bones[v * slots + k]).cast<double>();
-    }
-    out.col(column) = (T.leftCols<3>() * p + T.col(3)).cast<float>();
+    Affined T = Affined::Zero();
+    for (std::size_t i = v * slots; i < (v + 1) * slots; ++i)
+      if (value[i] != 0) T += static_cast<double>(value[i]) * bones[index[i]];
+    out.col(column) = (T.leftCols<3>() * corrected_rest(rig, frame, column) + T.col(3)).cast<float>();
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include "sinew/core/mesh.h"
 #include "sinew/core/sequence.h"
+#include "sinew/core/two_layer.h"
 #include "sinew/core/types.h"
 
 namespace sinew {
@@ -94,6 +95,7 @@ struct Rig {
   Transforms transforms = Transforms::affine;
   bool jointed = false;  // a skeleton: parents are joints, not only names in a list
   std::optional<Corrections> corrections;
+  std::optional<TwoLayer> two_layer;  // poses the vertices instead of `weights`, which then stand in for it elsewhere
   std::string notes;  // JSON text of facts a solver wants kept with the file (glTF asset.extras.sinew); may be empty
 
   std::size_t vertex_count() const { return rest.vertex_count(); }
@@ -104,7 +106,7 @@ struct Rig {
   void check() const;
 };
 
-/// Posed positions of one frame, corrections included; `out` is 3×V. Evaluated in double, rounded once.
+/// Posed positions of one frame, by both layers where there are two, corrections included; `out` is 3×V. Evaluated in double, rounded once.
 void pose(const Rig& rig, std::size_t frame, Eigen::Ref<Points> out);
 
 /// All frames of a rig as a sequence with the same rest mesh.
