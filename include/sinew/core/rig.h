@@ -106,7 +106,8 @@ struct Rig {
   void check() const;
 };
 
-/// Posed positions of one frame, by both layers where there are two, corrections included; `out` is 3×V. Evaluated in double, rounded once.
+/// Posed positions of one frame, by both layers where there are two, corrections included; `out` is 3×V. Evaluated in
+/// double, rounded once.
 void pose(const Rig& rig, std::size_t frame, Eigen::Ref<Points> out);
 
 /// All frames of a rig as a sequence with the same rest mesh.
