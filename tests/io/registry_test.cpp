@@ -1,9 +1,41 @@
-#include "sinew/io/io.h"
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <sys/fsuid.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "io/small_sequence.h"
+#include "sinew/io/io.h"
+#include "sinew/io/obj.h"
+#include "sinew/io/pc2.h"
 #include "support/support.h"
 
 namespace sinew {
 namespace {
+
+namespace fs = std::filesystem;
+using test::expect_error;
+using test::small_sequence;
+using test::TemporaryFolder;
+using test::write_text;
+using ::testing::DoubleNear;
+using ::testing::ElementsAre;
+using ::testing::Pointwise;
+
+void expect_refused(const std::vector<fs::path>& paths, const std::string& sentence, const ReadOptions& options = {}) {
+  expect_error(ErrorKind::input, sentence, [&] { read_sequence(paths, options); });
+}
+
+ReadOptions with_rest(const std::string& rest) {
+  ReadOptions options;
+  options.rest = rest;
+  return options;
+}
+
+/// A triangle with its last corner at height z.
+std::string triangle(double z) {
+  return fmt::format("v 0 0 0\nv 1 0 0.5\nv 0 2 {}\nf 1 2 3\n", z);
+}
 
 struct Facts {
   const char* name;
@@ -22,6 +54,225 @@ TEST(ReadSequence, ReadsEveryRealSequenceWithTheCountsThatItsSourceStates) {
     EXPECT_EQ(sequence.frame_count(), facts.frames);
     EXPECT_GT(sequence.rest.face_count(), 0U);
   }
+}
+
+TEST(WriteSequence, EveryFormatReadsBackWithTheSameFrames) {
+  const TemporaryFolder folder;
+  const Sequence sequence = small_sequence(12);
+  for (const char* name : {"walk.pc2", "walk.mdd", "walk.npz", "walk"}) {
+    write_sequence(folder / name, sequence);
+    const Sequence back = read_sequence({folder / name});
+    EXPECT_EQ(back.name, "walk") << name;
+    EXPECT_EQ(back.frames.data(), sequence.frames.data()) << name;
+    EXPECT_EQ(back.rest.positions, sequence.rest.positions) << name;
+    EXPECT_EQ(back.rest.corners, sequence.rest.corners) << name;
+    const bool has_times = std::string(name) != "walk";  // OBJ files have none
+    EXPECT_THAT(back.times, Pointwise(DoubleNear(1e-7), has_times ? sequence.times : uniform_times(12))) << name;
+  }
+  EXPECT_EQ(read_sequence({folder / "walk.pc2"}).rest.uv_sets.at(0).indices, sequence.rest.uv_sets[0].indices);
+  EXPECT_EQ(read_sequence({folder / "walk"}).rest.pieces.at(1).name, "left arm");
+  EXPECT_EQ(read_sequence({folder / "walk.obj", folder / "walk.mdd"}).frame_count(), 12U);
+}
+
+TEST(WriteSequence, OneFrameCanBeAnObjFile) {
+  const TemporaryFolder folder;
+  Sequence sequence = small_sequence(1);
+  write_sequence(folder / "pose.obj", sequence);
+  EXPECT_EQ(read_sequence({folder / "pose.obj"}).frames.data(), sequence.frames.data());
+  expect_error(ErrorKind::usage, "pose.obj: an OBJ file holds one frame, there are 3",
+               [&] { write_sequence(folder / "pose.obj", small_sequence(3)); });
+}
+
+TEST(ReadSequence, OrdersObjFramesByTheirNumbers) {
+  const TemporaryFolder folder;
+  for (const int f : {1, 2, 9, 10, 11, 100}) write_text(folder / fmt::format("f{}.obj", f), triangle(f));
+  write_text(folder / "notes.txt", "not a frame");
+  const Sequence sequence = read_sequence({folder.path()});
+  ASSERT_EQ(sequence.frame_count(), 6U);
+  std::vector<float> heights;
+  for (std::size_t f = 0; f < 6; ++f) heights.push_back(sequence.frames[f](2, 2));
+  EXPECT_THAT(heights, ElementsAre(1, 2, 9, 10, 11, 100));
+  EXPECT_EQ(sequence.rest.positions(2, 2), 1) << "the first frame is the rest pose";
+}
+
+TEST(ReadSequence, RestObjBesideObjFramesIsTheRestPoseAndNotAFrame) {
+  const TemporaryFolder folder;
+  write_text(folder / "rest.obj", triangle(-5));
+  write_text(folder / "a1.obj", triangle(1));
+  const Sequence sequence = read_sequence({folder.path()});
+  EXPECT_EQ(sequence.frame_count(), 1U);
+  EXPECT_EQ(sequence.rest.positions(2, 2), -5);
+}
+
+TEST(ReadSequence, TakesTheRestPoseFromAFrameOrAFile) {
+  const TemporaryFolder folder;
+  for (const int f : {0, 1, 2, 3}) write_text(folder / fmt::format("f{}.obj", f), triangle(f));
+  EXPECT_EQ(read_sequence({folder.path()}, with_rest("2")).rest.positions(2, 2), 2);
+  const TemporaryFolder other;
+  write_text(other / "tpose.obj", triangle(-7));
+  const Sequence sequence = read_sequence({folder.path()}, with_rest((other / "tpose.obj").string()));
+  EXPECT_EQ(sequence.rest.positions(2, 2), -7);
+  EXPECT_EQ(sequence.frame_count(), 4U);
+
+  expect_error(ErrorKind::usage, "rest frame 4: ", [&] { read_sequence({folder.path()}, with_rest("4")); });
+  write_text(other / "big.obj", "v 1 1 1\n" + triangle(0));
+  expect_refused({folder.path()}, "big.obj: 4 vertices, ", with_rest((other / "big.obj").string()));
+  write_text(other / "turned.obj", "v 0 0 0\nv 1 0 0.5\nv 0 2 3\nf 1 3 2\n");
+  expect_refused({folder.path()}, "turned.obj: its faces are not those of ",
+                 with_rest((other / "turned.obj").string()));
+  expect_refused({folder.path()}, "no such file or folder", with_rest((other / "absent.obj").string()));
+}
+
+TEST(ReadSequence, LeavesOutFramesThatAreNotAskedForInEveryFormat) {
+  const TemporaryFolder folder;
+  const Sequence sequence = small_sequence(11);
+  const Sequence expected = select_frames(sequence, 2, 9, 3);
+  for (const char* name : {"walk.pc2", "walk.npz", "walk"}) {
+    write_sequence(folder / name, sequence);
+    for (const std::string& rest : {std::string(), std::string("1")}) {
+      ReadOptions options;
+      options.first_frame = 2;
+      options.last_frame = 9;
+      options.frame_step = 3;
+      options.rest = rest;
+      const Sequence back = read_sequence({folder / name}, options);
+      EXPECT_EQ(back.frames.data(), expected.frames.data()) << name;
+      EXPECT_EQ(back.rest.positions, rest.empty() ? sequence.rest.positions : Points(sequence.frames[1])) << name;
+    }
+    ReadOptions none;
+    none.first_frame = 11;
+    expect_error(ErrorKind::usage, "select nothing", [&] { read_sequence({folder / name}, none); });
+  }
+}
+
+TEST(ReadSequence, RefusesWhatIsNotThere) {
+  const TemporaryFolder folder;
+  expect_refused({folder / "absent.pc2"}, "absent.pc2: no such file or folder");
+  expect_refused({folder / "absent.obj", folder / "absent.pc2"}, "absent.obj: cannot be read: No such file");
+  expect_refused({folder.path()}, "the folder has no OBJ frames, nor rest.obj with frames.pc2");
+  write_text(folder / "rest.obj", triangle(1));
+  expect_refused({folder.path()}, "the folder has no OBJ frames");
+  expect_refused({folder / "rest.obj", folder / "absent.pc2"}, "absent.pc2: cannot be read: No such file");
+  write_text(folder / "a.txt", "hello");
+  expect_refused({folder / "a.txt"}, "a.txt: not a format that can be read; expected .obj");
+  write_text(folder / "a.pc2", "hello");
+  expect_refused({folder / "a.pc2"}, "holds positions only; name its mesh before it, or put that beside it as a.obj");
+  expect_error(ErrorKind::usage, "a sequence is one file or folder", [] { read_sequence({}); });
+  expect_error(ErrorKind::usage, "a sequence is one file or folder", [&] {
+    read_sequence({folder / "rest.obj", folder / "rest.obj"});
+  });
+  expect_error(ErrorKind::input, "rest.obj: not a format that a rig can be read from",
+               [&] { read_rig(folder / "rest.obj"); });
+  expect_error(ErrorKind::input, "absent.glb: no such file", [&] { read_rig(folder / "absent.glb"); });
+}
+
+TEST(ReadSequence, NamesTheFirstFrameWhoseVertexCountDiffersAndBothCounts) {
+  const TemporaryFolder folder;
+  for (int f = 1; f <= 12; ++f) write_text(folder / fmt::format("f{}.obj", f), triangle(f));
+  write_text(folder / "f10.obj", "v 1 1 1\n" + triangle(1));
+  write_text(folder / "f11.obj", "v 1 1 1\n");
+  expect_refused({folder.path()}, "frame 9 (");
+  expect_refused({folder.path()}, "f10.obj): 4 vertices, the rest mesh has 3");
+}
+
+TEST(ReadSequence, NamesTheFirstFrameWhoseFacesDiffer) {
+  const TemporaryFolder folder;
+  write_text(folder / "f1.obj", triangle(1));
+  write_text(folder / "f2.obj", triangle(2));
+  write_text(folder / "f3.obj", "v 0 0 0\nv 1 0 0.5\nv 0 2 3\nf 2 1 3\n");
+  expect_refused({folder.path()}, "f3.obj): face 0 is not that of the rest mesh");
+}
+
+TEST(ReadSequence, ManyFramesTooShortForTheirVerticesAreRefusedBeforeMemoryIsTaken) {
+  const TemporaryFolder folder;
+  std::string large;
+  for (int v = 0; v < 100000; ++v) large += "v 0 0 0\n";
+  write_text(folder / "f0.obj", large);
+  for (int f = 1; f < 200; ++f) write_text(folder / fmt::format("f{}.obj", f), "v 0 0 0\n");
+  expect_refused({folder.path()}, "f1.obj): 1 vertices, the rest mesh has 100000");
+}
+
+TEST(ReadSequence, NamesFrameAndVertexOfNumbersThatAreNotFinite) {
+  const TemporaryFolder folder;
+  write_text(folder / "f1.obj", triangle(1));
+  write_text(folder / "f2.obj", "v 0 0 0\nv 1 nan 0.5\nv 0 2 3\nf 1 2 3\n");
+  expect_refused({folder.path()}, "frame 1 (");
+  expect_refused({folder.path()}, "f2.obj): line 2: position of vertex 1 is not finite");
+}
+
+TEST(ReadSequence, NamesBothCountsOfAMeshAndACacheThatDisagree) {
+  const TemporaryFolder folder;
+  write_text(folder / "rest.obj", triangle(1));
+  write_pc2(folder / "frames.pc2", small_sequence().frames, small_sequence().times);
+  expect_refused({folder.path()}, "frames.pc2: 9 points, ");
+  expect_refused({folder / "rest.obj", folder / "frames.pc2"}, "rest.obj has 3 vertices");
+}
+
+TEST(WriteSequence, MissingFoldersAreOutputErrorsThatLeaveNothing) {
+  const TemporaryFolder folder;
+  for (const char* name : {"absent/a.pc2", "absent/a.mdd", "absent/a.npz", "absent/a"})
+    expect_error(ErrorKind::output, "cannot be written: No such file",
+                 [&] { write_sequence(folder / name, small_sequence()); });
+  EXPECT_TRUE(fs::is_empty(folder.path()));
+}
+
+/// Acts on files as a user who may not do everything, where the tests run as root.
+class PlainUser {
+ public:
+  PlainUser() { setfsuid(geteuid() == 0 ? 65534 : geteuid()); }
+  ~PlainUser() { setfsuid(geteuid()); }
+  PlainUser(const PlainUser&) = delete;
+  PlainUser& operator=(const PlainUser&) = delete;
+};
+
+TEST(WriteSequence, FoldersThatMayNotBeWrittenAreOutputErrorsThatLeaveNothing) {
+  const TemporaryFolder folder;
+  chmod(folder.path().c_str(), 0555);
+  for (const char* name : {"a.pc2", "a.mdd", "a.npz", "a"}) {
+    const PlainUser user;
+    expect_error(ErrorKind::output, "cannot be written: Permission denied",
+                 [&] { write_sequence(folder / name, small_sequence()); });
+  }
+  EXPECT_TRUE(fs::is_empty(folder.path()));
+  chmod(folder.path().c_str(), 0700);
+}
+
+TEST(WriteSequence, UnknownExtensionsAreRefusedWithWhatIsExpected) {
+  expect_error(ErrorKind::usage, "a.fbx: not a format that frames can be written to; expected .obj, .pc2, .mdd, .npz",
+               [] { write_sequence("a.fbx", small_sequence()); });
+  expect_error(ErrorKind::usage, "a.pc2: not a format that a rig can be written to", [] { write_rig("a.pc2", Rig{}); });
+}
+
+TEST(WriteObjFolder, ReplacesItsOwnFramesButNoOtherFolder) {
+  const TemporaryFolder folder;
+  write_obj_folder(folder / "out", small_sequence(5));
+  write_obj_folder(folder / "out", small_sequence(2));
+  EXPECT_EQ(read_sequence({folder / "out"}).frame_count(), 2U) << "no frames of the longer sequence remain";
+  write_text(folder / "out/thesis.txt", "mine");
+  expect_error(ErrorKind::output, "the folder holds thesis.txt",
+               [&] { write_obj_folder(folder / "out", small_sequence(3)); });
+  EXPECT_EQ(read_sequence({folder / "out"}).frame_count(), 2U);
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), {}), 1) << "nothing temporary remains";
+  write_text(folder / "file", "mine");
+  expect_error(ErrorKind::output, "a file of that name exists",
+               [&] { write_obj_folder(folder / "file", small_sequence(3)); });
+  fs::create_directory(folder / "empty");
+  write_obj_folder(folder / "empty/", small_sequence(3));
+  EXPECT_EQ(read_sequence({folder / "empty"}).frame_count(), 3U);
+}
+
+TEST(SameFile, SeesThroughLinksAndDotsAlsoOfFilesThatAreNotThere) {
+  const TemporaryFolder folder;
+  write_text(folder / "a.glb", "x");
+  fs::create_symlink(folder / "a.glb", folder / "link.glb");
+  fs::create_directory(folder / "sub");
+  EXPECT_TRUE(same_file(folder / "a.glb", folder / "link.glb"));
+  EXPECT_TRUE(same_file(folder / "sub/../a.glb", folder / "a.glb"));
+  EXPECT_TRUE(same_file(folder / "sub/../new.glb", folder / "new.glb"));
+  EXPECT_FALSE(same_file(folder / "a.glb", folder / "new.glb"));
+  EXPECT_FALSE(same_file(folder / "new.glb", folder / "newer.glb"));
+  EXPECT_THAT(files_written("x/a.pc2"), ElementsAre("x/a.pc2", "x/a.obj"));
+  EXPECT_THAT(files_written("x/a.glb"), ElementsAre("x/a.glb"));
 }
 
 }  // namespace
