@@ -36,3 +36,11 @@ function(sinew_test name)
   target_compile_definitions(${name}_tests PRIVATE SINEW_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   gtest_discover_tests(${name}_tests DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600)
 endfunction()
+
+# sinew_bench(NAME SOURCES ... LINK ...): one Google Benchmark program, NAME_bench.
+function(sinew_bench name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
+  add_executable(${name}_bench ${arg_SOURCES})
+  sinew_compile_options(${name}_bench)
+  target_link_libraries(${name}_bench PRIVATE ${arg_LINK} benchmark::benchmark)
+endfunction()

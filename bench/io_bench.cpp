@@ -1,0 +1,195 @@
+// Reading and writing, in bytes of CPU time per second and as a ratio to a plain read of the same bytes: the two take
+// turns in every iteration. What was read or written is verified after timing.
+//   io_bench [--benchmark_filter=REGEX]
+#include <benchmark/benchmark.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <ctime>
+#include <filesystem>
+#include <functional>
+
+#include "sinew/io/mdd.h"
+#include "sinew/io/npz.h"
+#include "sinew/io/obj.h"
+#include "sinew/io/output_file.h"
+#include "sinew/io/pc2.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+using namespace sinew;
+
+double cpu_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+/// A wavy sheet of quads, 200,000 vertices with coordinates that use all digits of a float, and 10 frames of it.
+Sequence make_sequence() {
+  constexpr Index kWide = 500;
+  constexpr Index kHigh = 400;
+  Sequence sequence;
+  sequence.frames = Frames(10, std::size_t{kWide} * kHigh);
+  for (std::size_t f = 0; f < 10; ++f)
+    for (Index y = 0; y < kHigh; ++y)
+      for (Index x = 0; x < kWide; ++x) {
+        const float u = static_cast<float>(x) * 0.0131F;
+        const float v = static_cast<float>(y) * 0.0173F;
+        sequence.frames[f].col(y * kWide + x) =
+            Vector3(u, std::sin(3 * u + v + 0.1F * static_cast<float>(f)), v + 0.1F * std::cos(5 * v * u));
+      }
+  sequence.rest.positions = sequence.frames[0];
+  for (Index y = 0; y + 1 < kHigh; ++y)
+    for (Index x = 0; x + 1 < kWide; ++x) {
+      const Index v = y * kWide + x;
+      sequence.rest.face_sizes.push_back(4);
+      sequence.rest.corners.insert(sequence.rest.corners.end(), {v, v + 1, v + kWide + 1, v + kWide});
+    }
+  sequence.times = uniform_times(10);
+  return sequence;
+}
+
+/// The sequence and files of it in a folder that goes with the program.
+struct Files {
+  Sequence sequence = make_sequence();
+  fs::path folder = fs::temp_directory_path() / ("sinew-io-bench-" + std::to_string(getpid()));
+
+  Files() {
+    fs::create_directories(folder);
+    write_obj(folder / "a.obj", sequence.rest);
+    write_pc2(folder / "a.pc2", sequence.frames, sequence.times);
+    write_mdd(folder / "a.mdd", sequence.frames, sequence.times);
+    write_npz(folder / "a.npz", sequence);
+  }
+  ~Files() {
+    std::error_code ignored;
+    fs::remove_all(folder, ignored);
+  }
+  Files(const Files&) = delete;
+  Files& operator=(const Files&) = delete;
+};
+
+Files& files() {
+  static Files all;
+  return all;
+}
+
+/// Reads a file through a small buffer, as a program that only looks at every byte once would.
+std::size_t read_plainly(const fs::path& path) {
+  static std::array<char, 1 << 17> buffer;
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  std::size_t bytes = 0;
+  for (ssize_t got = 0; (got = read(file, buffer.data(), buffer.size())) > 0;) bytes += static_cast<std::size_t>(got);
+  close(file);
+  return bytes;
+}
+
+/// Times `action`, which handles the bytes of `path`, in turns with a plain read of them.
+void run(benchmark::State& state, const std::string& path, std::size_t vertices, const std::function<void()>& action,
+         const std::function<bool()>& is_right) {
+  const fs::path file = files().folder / path;
+  double plain = 0;
+  double acting = 0;
+  for (auto _ : state) {
+    const double start = cpu_seconds();
+    benchmark::DoNotOptimize(read_plainly(file));
+    const double between = cpu_seconds();
+    action();
+    const double end = cpu_seconds();
+    state.SetIterationTime(end - between);
+    plain += between - start;
+    acting += end - between;
+  }
+  const auto turns = static_cast<double>(state.iterations());
+  state.SetBytesProcessed(static_cast<std::int64_t>(turns * static_cast<double>(fs::file_size(file))));
+  state.counters["vertices/s"] = turns * static_cast<double>(vertices) / acting;
+  state.counters["of_plain_read"] = plain / acting;
+  if (!is_right()) state.SkipWithError("the result is wrong");
+}
+
+std::size_t mesh_vertices() {
+  return files().sequence.vertex_count();
+}
+
+std::size_t frame_vertices() {
+  return mesh_vertices() * files().sequence.frame_count();
+}
+
+void read_obj_mesh(benchmark::State& state) {
+  Mesh mesh;
+  run(
+      state, "a.obj", mesh_vertices(), [&] { mesh = read_obj(files().folder / "a.obj"); },
+      [&] {
+        return mesh.positions == files().sequence.rest.positions && mesh.corners == files().sequence.rest.corners;
+      });
+}
+
+void read_obj_frame(benchmark::State& state) {
+  Points points;
+  run(
+      state, "a.obj", mesh_vertices(),
+      [&] { points = parse_obj_frame(read_file(files().folder / "a.obj"), "a.obj", files().sequence.rest); },
+      [&] { return points == files().sequence.rest.positions; });
+}
+
+void write_obj_mesh(benchmark::State& state) {
+  run(
+      state, "a.obj", mesh_vertices(), [&] { write_obj(files().folder / "b.obj", files().sequence.rest); },
+      [&] { return read_obj(files().folder / "b.obj").positions == files().sequence.rest.positions; });
+}
+
+template <auto read_cache>
+void read_points(benchmark::State& state, const char* name) {
+  PointCache cache;
+  run(
+      state, name, frame_vertices(), [&] { cache = read_cache(files().folder / name, {}); },
+      [&] { return cache.frames.data() == files().sequence.frames.data(); });
+}
+
+template <auto write_cache, auto read_cache>
+void write_points(benchmark::State& state, const char* name) {
+  const fs::path target = files().folder / (std::string("b") + (name + 1));
+  run(
+      state, name, frame_vertices(), [&] { write_cache(target, files().sequence.frames, files().sequence.times); },
+      [&] { return read_cache(target, {}).frames.data() == files().sequence.frames.data(); });
+}
+
+void read_npz_sequence(benchmark::State& state) {
+  Sequence sequence;
+  run(
+      state, "a.npz", frame_vertices(), [&] { sequence = read_npz(files().folder / "a.npz"); },
+      [&] { return sequence.frames.data() == files().sequence.frames.data(); });
+}
+
+void write_npz_sequence(benchmark::State& state) {
+  run(
+      state, "a.npz", frame_vertices(), [&] { write_npz(files().folder / "b.npz", files().sequence); },
+      [&] { return read_npz(files().folder / "b.npz").frames.data() == files().sequence.frames.data(); });
+}
+
+void add(const char* name, const std::function<void(benchmark::State&)>& function) {
+  benchmark::RegisterBenchmark(name, function)->UseManualTime()->Unit(benchmark::kMillisecond);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  add("read OBJ mesh", read_obj_mesh);
+  add("read OBJ frame", read_obj_frame);
+  add("write OBJ", write_obj_mesh);
+  add("read PC2", [](benchmark::State& state) { read_points<read_pc2>(state, "a.pc2"); });
+  add("write PC2", [](benchmark::State& state) { write_points<write_pc2, read_pc2>(state, "a.pc2"); });
+  add("read MDD", [](benchmark::State& state) { read_points<read_mdd>(state, "a.mdd"); });
+  add("write MDD", [](benchmark::State& state) { write_points<write_mdd, read_mdd>(state, "a.mdd"); });
+  add("read NPZ", read_npz_sequence);
+  add("write NPZ", write_npz_sequence);
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}
