@@ -73,8 +73,9 @@ function runStep(chain, upTo, set) {
   const seconds = Number(process.hrtime.bigint() - start) / 1e9;
   const facts = {
     ...(command === 'solve' ? JSON.parse(readFileSync(`${base}.report.json`, 'utf8')) : JSON.parse(printed)),
-    ...JSON.parse(program(['evaluate', `${base}.glb`, join(data, 'sequences', set), '--json'])),
   };
+  const { errors, rig } = JSON.parse(program(['evaluate', `${base}.glb`, join(data, 'sequences', set), '--json']));
+  Object.assign(facts, errors, { bones: rig.bones });
   const result = { build, rig: `${base}.glb`, seconds, facts: slim(facts), args: [command, ...chain[upTo].slice(1).map((w) => w.set ?? (w.rig !== undefined ? 'RIG' : w))] };
   writeFileSync(`${base}.json`, JSON.stringify(result));
   return result;

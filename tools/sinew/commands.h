@@ -8,5 +8,6 @@ namespace sinew::tool {
 void add_evaluate(CLI::App& app);
 void add_info(CLI::App& app);
 void add_solve(CLI::App& app);
+void add_view(CLI::App& app);
 
 }  // namespace sinew::tool

@@ -1,0 +1,199 @@
+// The viewer page in a real browser: what the shader computes equals what the program computes, errors equal those of
+// `sinew evaluate`, and nothing that a file says becomes markup or a request.
+//   SINEW=build/release/bin/sinew SINEW_DATA=... node --test view/page/test
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { after, before, test } from 'node:test';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+const root = resolve(dirname(fileURLToPath(import.meta.url)), '../../..');
+const program = process.env.SINEW ?? join(root, 'build/release/bin/sinew');
+const data = resolve(process.env.SINEW_DATA ?? join(root, '../shared/data'));
+const sequence = join(data, 'sequences', 'cat-poses');
+const chromium = ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find(existsSync);
+const missing = !existsSync(program) ? 'the program is not built' : !chromium ? 'Chromium is not installed' : !existsSync(sequence) ? 'SINEW_DATA has no cat-poses' : null;
+const shots = process.env.SINEW_SHOTS ?? join(root, 'build', 'view-shots');
+
+let browser;
+let folder;
+const run = (...args) => execFileSync(program, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], maxBuffer: 1 << 28 });
+
+before(async () => {
+  if (missing) return;
+  const { chromium: launcher } = await import('playwright-core');
+  folder = mkdtempSync(join(tmpdir(), 'sinew-view-'));
+  mkdirSync(shots, { recursive: true });
+  browser = await launcher.launch({
+    executablePath: chromium,
+    args: ['--headless', '--no-sandbox', '--disable-gpu', '--use-angle=swiftshader', '--enable-unsafe-swiftshader', '--disable-background-networking',
+      '--disable-component-update', '--disable-sync', '--no-first-run', '--disable-quic'],
+  });
+});
+after(async () => {
+  await browser?.close();
+  if (folder) rmSync(folder, { recursive: true });
+});
+
+/** Opens a page file; collects console errors and requests that leave it. */
+async function open(file, viewport = { width: 1280, height: 720 }) {
+  const page = await browser.newPage({ viewport });
+  const problems = [];
+  page.on('console', (message) => { if (message.type() === 'error') problems.push(message.text()); });
+  page.on('pageerror', (error) => problems.push(error.message));
+  page.on('request', (request) => { if (!/^(file|data|blob):/.test(request.url())) problems.push(`request to ${request.url()}`); });
+  await page.goto(pathToFileURL(file).href);
+  await page.evaluate(() => window.sinew.ready);
+  return { page, problems };
+}
+
+/** Positions of a PC2 file: { frames, vertices, at(f) }. */
+function readPc2(file) {
+  const bytes = readFileSync(file);
+  const vertices = bytes.readInt32LE(16);
+  return {
+    vertices, frames: bytes.readInt32LE(28),
+    at: (f) => new Float32Array(bytes.buffer.slice(bytes.byteOffset + 32 + 12 * f * vertices, bytes.byteOffset + 32 + 12 * (f + 1) * vertices)),
+  };
+}
+
+const rigs = {
+  'K4': ['--bones', '8', '--influences', '4'],
+  'K8': ['--bones', '12', '--influences', '8', '--transforms', 'affine'],
+  'dense': ['--bones', '10', '--influences', 'all', '--transforms', 'affine'],
+  'corrected': ['--bones', '6', '--influences', '4', '--corrections', '3'],
+};
+
+function solved(name) {
+  const file = join(folder, `${name}.glb`);
+  if (existsSync(file)) return file;
+  if (name === 'two-layer') run('compress', solved('dense'), '--blends-per-vertex', '4', '-o', file);
+  else run('solve', sequence, '-o', file, '--quality', 'fast', '--threads', '2', '--report', join(folder, `${name}.json`), ...rigs[name]);
+  return file;
+}
+
+for (const name of [...Object.keys(rigs), 'two-layer']) {
+  test(`the shader poses a ${name} rig as the program does, and errors agree with evaluate`, { skip: missing ?? false }, async () => {
+    const glb = solved(name);
+    const html = join(folder, `${name}.html`);
+    run('view', glb, '--against', sequence, '-o', html);
+    run('convert', glb, '-o', join(folder, `${name}.pc2`));
+    const expected = readPc2(join(folder, `${name}.pc2`));
+    const { page, problems } = await open(html);
+    const diagonal = await page.evaluate(() => window.sinew.model.diagonal);
+    for (const f of [0, 4, 8]) {
+      const shown = await page.evaluate((frame) => {
+        window.sinew.goTo(frame);
+        return { gpu: Array.from(window.sinew.gpuPositions()), points: Array.from(window.sinew.model.controlPoint) };
+      }, f);
+      const wanted = expected.at(f);
+      let largest = 0;
+      shown.points.forEach((p, v) => { for (let c = 0; c < 3; ++c) largest = Math.max(largest, Math.abs(shown.gpu[3 * v + c] - wanted[3 * p + c])); });
+      assert.ok(largest < 1e-4 * diagonal, `frame ${f}: ${largest} of ${diagonal}`);
+    }
+    const { errors } = JSON.parse(run('evaluate', glb, sequence, '--json'));
+    const page_errors = await page.evaluate(() => ({ eRms: window.sinew.errors.eRms, max: window.sinew.errors.maxPercent, worst: window.sinew.errors.worst }));
+    assert.ok(Math.abs(page_errors.eRms - errors.e_rms) <= 1e-3 * errors.e_rms + 1e-4, `${page_errors.eRms} against ${errors.e_rms}`);
+    assert.ok(Math.abs(page_errors.max - errors.max_percent) <= 1e-3 * errors.max_percent + 1e-4);
+    assert.equal(page_errors.worst.frame, errors.worst_frame);
+    await page.evaluate(() => { window.sinew.setColor('error'); window.sinew.goTo(3); });
+    await page.waitForTimeout(300);
+    await page.screenshot({ path: join(shots, `${name}.png`) });
+    assert.deepEqual(problems, []);
+    await page.close();
+  });
+}
+
+test('it plays, scrubs, and a click on a bone changes the colours', { skip: missing ?? false }, async () => {
+  const html = join(folder, 'controls.html');
+  run('view', solved('K4'), '--against', sequence, '--report', join(folder, 'K4.json'), '-o', html);
+  const { page, problems } = await open(html);
+  const before_frame = await page.evaluate(() => window.sinew.state.frame);
+  await page.waitForTimeout(400);
+  assert.notEqual(await page.evaluate(() => window.sinew.state.frame), before_frame, 'it plays by itself');
+  await page.keyboard.press('Space');
+  await page.locator('#scrub').fill('5');
+  assert.equal(await page.evaluate(() => window.sinew.state.frame), 5);
+  await page.getByText('Weights', { exact: true }).click();
+  const colors = () => page.evaluate(() => Array.from(window.sinew.stage.result.geometry.getAttribute('color').array.slice(0, 3000)).join());
+  const weights = await colors();
+  await page.screenshot({ path: join(shots, 'weights.png') });
+  await page.locator('#bones button').nth(2).click();
+  assert.notEqual(await colors(), weights);
+  await page.keyboard.press('b');
+  await page.keyboard.press('l');
+  await page.waitForTimeout(200);
+  await page.screenshot({ path: join(shots, 'bones-light.png') });
+  for (const way of ['overlay', 'flicker', 'original', 'result', 'side']) {
+    await page.evaluate((value) => window.sinew.setShow(value), way);
+    await page.waitForTimeout(100);
+  }
+  await page.getByText('Go to the worst vertex').click();
+  assert.equal(await page.evaluate(() => Math.round(window.sinew.state.frame)), await page.evaluate(() => window.sinew.errors.worst.frame));
+  await page.screenshot({ path: join(shots, 'worst.png') });
+  assert.ok((await page.locator('#plots figure').count()) >= 3, 'error per frame, per iteration, influences');
+  assert.deepEqual(problems, []);
+  await page.close();
+});
+
+test('the rank slider lowers the error it shows', { skip: missing ?? false }, async () => {
+  const html = join(folder, 'corrected.html');
+  run('view', solved('corrected'), '--against', sequence, '-o', html);
+  const { page, problems } = await open(html);
+  const error_at = (rank) => page.evaluate((r) => { window.sinew.setRank(r); return window.sinew.errors.eRms; }, rank);
+  const errors = [await error_at(0), await error_at(1), await error_at(3)];
+  assert.ok(errors[0] > errors[1] && errors[1] > errors[2], errors.join());
+  assert.deepEqual(problems, []);
+  await page.close();
+});
+
+test('a corrupt file dropped on the page gives a sentence, and the page lives on', { skip: missing ?? false }, async () => {
+  const html = join(folder, 'drop.html');
+  run('view', solved('K4'), '-o', html);
+  const { page } = await open(html);
+  await page.evaluate(() => window.sinew.openFile(new File([new Uint8Array([1, 2, 3, 4])], 'broken.glb')));
+  assert.match(await page.locator('#message').textContent(), /broken\.glb is not a glTF file/);
+  await page.evaluate(() => window.sinew.goTo(2));
+  assert.equal(await page.evaluate(() => window.sinew.state.frame), 2);
+  await page.close();
+});
+
+test('names from a file are shown as text, never as markup', { skip: missing ?? false }, async () => {
+  const glb = readFileSync(solved('K4'));
+  const jsonLength = glb.readUInt32LE(12);
+  const json = JSON.parse(glb.subarray(20, 20 + jsonLength).toString('utf8'));
+  const joint = json.skins[0].joints[0];
+  json.nodes[joint].name = '<img src=x onerror="window.hacked=1">';
+  let text = Buffer.from(JSON.stringify(json));
+  text = Buffer.concat([text, Buffer.alloc((4 - (text.length % 4)) % 4, 0x20)]);
+  const rest = glb.subarray(20 + jsonLength);
+  const out = Buffer.alloc(20);
+  out.write('glTF', 0);
+  out.writeUInt32LE(2, 4);
+  out.writeUInt32LE(20 + text.length + rest.length, 8);
+  out.writeUInt32LE(text.length, 12);
+  out.write('JSON', 16);
+  const file = join(folder, '<b>evil.glb');
+  writeFileSync(file, Buffer.concat([out, text, rest]));
+  run('view', file, '-o', join(folder, 'evil.html'));
+  const { page, problems } = await open(join(folder, 'evil.html'));
+  await page.waitForTimeout(200);
+  assert.equal(await page.evaluate(() => window.hacked), undefined);
+  assert.equal(await page.locator('#bones img, #title b').count(), 0);
+  assert.equal(await page.locator('#title').textContent(), '<b>evil.glb');
+  assert.deepEqual(problems, []);
+  await page.close();
+});
+
+test('it is usable on a phone', { skip: missing ?? false }, async () => {
+  const html = join(folder, 'phone.html');
+  run('view', solved('K4'), '--against', sequence, '-o', html);
+  const { page, problems } = await open(html, { width: 390, height: 844 });
+  await page.waitForTimeout(300);
+  await page.screenshot({ path: join(shots, 'phone.png') });
+  assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), 'no sideways scrolling');
+  assert.deepEqual(problems, []);
+  await page.close();
+});
