@@ -21,24 +21,28 @@ using Rigid = Eigen::Matrix<double, 3, 4>;
 
 constexpr std::size_t kVertexGrain = 256;
 constexpr std::size_t kSeedNeighbours = 24;  // vertices around a seed that its first fit is made from
-constexpr double kTolerance = 1e-4;          // stop when (e[n-1] - e[n]) <= kTolerance·e[n-1]
+constexpr int kMaxMoves = 20;
+constexpr double kTolerance = 1e-4;  // stop when (e[n-1] - e[n]) <= kTolerance·e[n-1]
 
 struct State {
-  const Sequence& sequence;
-  int threads;
-  Eigen::Matrix3Xd rest;              // 3×V
-  std::vector<std::size_t> cluster;   // V
-  std::vector<double> error;          // V: sum_f |x - T p|² under its cluster
-  std::vector<std::vector<Rigid>> T;  // B of F
+  const Sequence* input = nullptr;
+  int threads = 0;
+  Eigen::Matrix3Xd rest;                             // 3×V
+  std::vector<std::vector<std::size_t>> neighbours;  // V: across edges
+  std::vector<std::size_t> cluster;                  // V
+  std::vector<double> error;                         // V: sum_f |x - T p|² under its cluster
+  std::vector<double> otherwise;                     // V: the same under the next best
+  std::vector<std::vector<Rigid>> T;                 // B of F
 
+  const Sequence& sequence() const { return *input; }
   std::size_t vertices() const { return cluster.size(); }
-  std::size_t frames() const { return sequence.frame_count(); }
+  std::size_t frames() const { return input->frame_count(); }
   double total() const { return std::accumulate(error.begin(), error.end(), 0.0); }
 };
 
 /// The rotation and translation that take some rest positions closest to their places in frame f [Kabsch1976].
 Rigid fit_rigid(const State& state, const std::vector<std::size_t>& members, std::size_t f) {
-  const ConstPointsMap frame = state.sequence.frames[f];
+  const ConstPointsMap frame = state.sequence().frames[f];
   Eigen::Vector3d p_mean = Eigen::Vector3d::Zero();
   Eigen::Vector3d x_mean = Eigen::Vector3d::Zero();
   for (const std::size_t v : members) {
@@ -96,7 +100,7 @@ void update_clusters(State& state) {
     const Eigen::Matrix3Xd p = state.rest.middleCols(first, count);
     Eigen::MatrixXd errors = Eigen::MatrixXd::Zero(count, static_cast<Eigen::Index>(bones));
     for (std::size_t f = 0; f < state.frames(); ++f) {
-      const Eigen::Matrix3Xd x = state.sequence.frames[f].middleCols(first, count).cast<double>();
+      const Eigen::Matrix3Xd x = state.sequence().frames[f].middleCols(first, count).cast<double>();
       for (std::size_t b = 0; b < bones; ++b) {
         const Rigid& T = state.T[b][f];
         errors.col(static_cast<Eigen::Index>(b)) +=
@@ -105,9 +109,11 @@ void update_clusters(State& state) {
     }
     for (Eigen::Index i = 0; i < count; ++i) {
       Eigen::Index best = 0;
-      const double error = errors.row(i).minCoeff(&best);
-      state.cluster[begin + static_cast<std::size_t>(i)] = static_cast<std::size_t>(best);
-      state.error[begin + static_cast<std::size_t>(i)] = error;
+      const std::size_t v = begin + static_cast<std::size_t>(i);
+      state.error[v] = errors.row(i).minCoeff(&best);
+      state.cluster[v] = static_cast<std::size_t>(best);
+      errors(i, best) = std::numeric_limits<double>::infinity();
+      state.otherwise[v] = errors.row(i).minCoeff();
     }
   });
 }
@@ -129,6 +135,17 @@ std::size_t seed_of(const State& state, const std::vector<std::size_t>& members)
   return seed;
 }
 
+/// The vertices of a cluster around a seed, nearest along the surface first.
+std::vector<std::size_t> around(const State& state, std::size_t seed, std::size_t count) {
+  std::vector<std::size_t> reached{seed};
+  for (std::size_t at = 0; at < reached.size() && reached.size() < count; ++at)
+    for (const std::size_t v : state.neighbours[reached[at]])
+      if (state.cluster[v] == state.cluster[seed] && reached.size() < count &&
+          std::find(reached.begin(), reached.end(), v) == reached.end())
+        reached.push_back(v);
+  return reached;
+}
+
 /// Splits the worst clusters until there are `bones`, at most doubling their number. False when none can be split.
 bool split(State& state, std::size_t bones) {
   const std::vector<std::vector<std::size_t>> members = members_of(state);
@@ -141,21 +158,40 @@ bool split(State& state, std::size_t bones) {
   for (const std::size_t b : order) {
     if (state.T.size() == bones) break;
     if (members[b].size() < 2 || !(error[b] > 0)) continue;
-    const Eigen::Vector3d center = state.rest.col(static_cast<Eigen::Index>(seed_of(state, members[b])));
-    std::vector<std::size_t> near = members[b];
-    const std::size_t count = std::min(near.size() / 2 + near.size() % 2, kSeedNeighbours);
-    const auto distance = [&](std::size_t v) {
-      return (state.rest.col(static_cast<Eigen::Index>(v)) - center).squaredNorm();
-    };
-    std::partial_sort(
-        near.begin(), near.begin() + static_cast<std::ptrdiff_t>(count), near.end(),
-        [&](std::size_t a, std::size_t c) { return distance(a) != distance(c) ? distance(a) < distance(c) : a < c; });
-    near.resize(count);
+    const std::vector<std::size_t> near =
+        around(state, seed_of(state, members[b]), std::min(members[b].size() - 1, kSeedNeighbours));
     std::vector<Rigid> motion(state.frames());
     for (std::size_t f = 0; f < state.frames(); ++f) motion[f] = fit_rigid(state, near, f);
     state.T.push_back(std::move(motion));
   }
   return state.T.size() > before;
+}
+
+/// The cluster whose vertices would lose least by going elsewhere.
+std::size_t least_needed(const State& state) {
+  std::vector<double> loss(state.T.size(), 0);
+  for (std::size_t v = 0; v < state.vertices(); ++v) loss[state.cluster[v]] += state.otherwise[v] - state.error[v];
+  return static_cast<std::size_t>(std::min_element(loss.begin(), loss.end()) - loss.begin());
+}
+
+std::vector<std::vector<std::size_t>> neighbours_of(const Mesh& mesh) {
+  std::vector<std::vector<std::size_t>> out(mesh.vertex_count());
+  std::size_t first = 0;
+  for (const Index size : mesh.face_sizes) {
+    for (std::size_t i = 0; i < size; ++i) {
+      const Index a = mesh.corners[first + i];
+      const Index b = mesh.corners[first + (i + 1) % size];
+      if (a == b) continue;
+      out[a].push_back(b);
+      out[b].push_back(a);
+    }
+    first += size;
+  }
+  for (auto& list : out) {
+    std::sort(list.begin(), list.end());
+    list.erase(std::unique(list.begin(), list.end()), list.end());
+  }
+  return out;
 }
 
 double e_rms(const State& state, double radius) {
@@ -164,9 +200,9 @@ double e_rms(const State& state, double radius) {
 
 Rig to_rig(const State& state) {
   Rig rig;
-  rig.rest = state.sequence.rest;
-  rig.times = state.sequence.times;
-  rig.clips = state.sequence.clips;
+  rig.rest = state.sequence().rest;
+  rig.times = state.sequence().times;
+  rig.clips = state.sequence().clips;
   rig.transforms = Transforms::rigid;
   rig.weights.influences = 1;
   rig.weights.values.assign(state.vertices(), 1.0F);
@@ -191,9 +227,14 @@ Rig solve_clusters(const Sequence& sequence, const ClustersOptions& options, Fit
   const auto bones = static_cast<std::size_t>(options.bones);
   const double radius = smallest_enclosing_sphere(sequence.rest.positions).radius;
   const double start = now_seconds();
-  State state{sequence, options.threads, sequence.rest.positions.cast<double>(), {}, {}, {}};
+  State state;
+  state.input = &sequence;
+  state.threads = options.threads;
+  state.rest = sequence.rest.positions.cast<double>();
+  state.neighbours = neighbours_of(sequence.rest);
   state.cluster.assign(sequence.vertex_count(), 0);
   state.error.assign(sequence.vertex_count(), 0);
+  state.otherwise.assign(sequence.vertex_count(), 0);
   state.T.resize(1);
   update_motion(state);
   update_clusters(state);
@@ -201,9 +242,7 @@ Rig solve_clusters(const Sequence& sequence, const ClustersOptions& options, Fit
   report.bones_asked = options.bones;
   report.termination = Termination::converged;
   bool go_on = true;
-  while (go_on && state.T.size() < bones && split(state, bones)) {
-    const std::size_t tried = state.T.size();
-    update_clusters(state);
+  const auto refine = [&] {  // rounds of fitting and assigning until they bring little
     double before = std::numeric_limits<double>::infinity();
     for (int i = 0; go_on && i < options.max_iterations; ++i) {
       update_motion(state);
@@ -215,7 +254,27 @@ Rig solve_clusters(const Sequence& sequence, const ClustersOptions& options, Fit
       if (before - now <= kTolerance * before) break;
       before = now;
     }
-    if (state.T.size() * 2 <= tried) break;  // splitting no longer brings anything
+  };
+  while (go_on && state.T.size() < bones) {
+    const std::size_t clusters = state.T.size();
+    if (!split(state, bones)) break;
+    update_clusters(state);
+    refine();
+    if (state.T.size() <= clusters) break;  // splitting no longer brings anything
+  }
+  // k-means stays where it gets stuck: move a cluster that is hardly needed to where the error is, while that helps.
+  for (int moves = 0; go_on && moves < kMaxMoves && state.T.size() > 1; ++moves) {
+    const State best = state;
+    state.T.erase(state.T.begin() + static_cast<std::ptrdiff_t>(least_needed(state)));
+    update_clusters(state);
+    const bool splits = split(state, state.T.size() + 1);
+    if (splits) {
+      update_clusters(state);
+      refine();
+    }
+    if (splits && state.total() < (1 - kTolerance) * best.total()) continue;
+    state = best;
+    break;
   }
   update_motion(state);
   if (!go_on) report.termination = Termination::cancelled;
