@@ -82,8 +82,7 @@ class Times {
     std::vector<double> out = std::move(values_);
     std::erase_if(out, [&](double time) { return time < first - tolerance || time > last + tolerance; });
     std::ranges::sort(out);
-    const auto same = std::ranges::unique(out, [&](double a, double b) { return b - a <= tolerance; });
-    out.erase(same.begin(), same.end());
+    out.erase(std::unique(out.begin(), out.end(), [&](double a, double b) { return b - a <= tolerance; }), out.end());
     return out;
   }
 

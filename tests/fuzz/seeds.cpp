@@ -1,0 +1,52 @@
+// Writes a small file of every kind that our own writers make: fuzz_seeds FOLDER makes FOLDER/FORMAT/....
+#include <cstdio>
+#include <filesystem>
+
+#include "io/small_sequence.h"
+#include "sinew/io/io.h"
+#include "sinew/io/mdd.h"
+#include "sinew/io/npz.h"
+#include "sinew/io/obj.h"
+#include "sinew/io/pc2.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+using namespace sinew;
+
+fs::path made(const fs::path& folder) {
+  fs::create_directories(folder);
+  return folder;
+}
+
+/// OBJ text of the features that the writer has no use for.
+constexpr const char* kHandMade =
+    "# comment\r\nmtllib a.mtl\r\ng default\r\nv 1 2 3 1\r\nv +.5 -1e-3 1E2 \\\r\n 0.2 0.3 0.4\r\nv 0 0 1\r\n"
+    "vt .5\r\nvt 1 0 0\r\nvn 0 0 2\r\nvn 1 0 0\r\ns 1\r\ng arm left\r\nusemtl red\r\nf -3/1/1 -2/-1/2 -1//-1\r\n"
+    "usemtl\r\nf 1 2 3 # again\r\nl 1 2\r\no b\r\nv 1e-50 1 1\r\nv 2 1 1\r\nv 3 1 1\r\nf 4 5 6\r\n";
+
+/// The first array of an archive that holds its members as they are.
+std::vector<std::byte> first_member(const std::vector<std::byte>& archive) {
+  constexpr std::size_t kLocalHeader = 30;
+  constexpr std::size_t kName = 8;  // "rest.npy"
+  std::uint32_t size = 0;
+  std::memcpy(&size, archive.data() + 18, sizeof size);
+  return test::prefix({archive.begin() + kLocalHeader + kName, archive.end()}, size);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) return std::fputs("usage: fuzz_seeds FOLDER\n", stderr), 2;
+  const fs::path folder = argv[1];
+  const Sequence small = test::small_sequence(2);
+  write_obj(made(folder / "obj") / "small.obj", small.rest);
+  test::write_text(folder / "obj/hand.obj", kHandMade);
+  write_pc2(made(folder / "pc2") / "small.pc2", small.frames, small.times);
+  write_mdd(made(folder / "mdd") / "small.mdd", small.frames, small.times);
+  write_npz(made(folder / "npz") / "small.npz", small);
+  OutputFile array(folder / "npz/rest.npy");
+  array.write(first_member(read_file(folder / "npz/small.npz")));
+  array.commit();
+  return 0;
+}
