@@ -9,6 +9,7 @@
 #include "io/sequence_times.h"
 #include "sinew/core/error.h"
 #include "sinew/io/alembic.h"
+#include "sinew/io/gltf.h"
 #include "sinew/io/io.h"
 #include "sinew/io/mdd.h"
 #include "sinew/io/npz.h"
@@ -40,6 +41,7 @@ Sequence read_single_obj(const fs::path& path, const ReadOptions& options);
 Sequence read_npz_file(const fs::path& path, const ReadOptions& options);
 template <auto write_cache>
 void write_cache_and_rest(const fs::path& path, const Sequence& sequence);
+void write_glb_file(const fs::path& path, const Rig& rig, const WriteOptions& options);
 void write_single_obj(const fs::path& path, const Sequence& sequence);
 
 constexpr std::array kFormats{
@@ -47,6 +49,11 @@ constexpr std::array kFormats{
     Format{.extension = ".pc2", .read_cache = read_pc2, .write_sequence = write_cache_and_rest<write_pc2>},
     Format{.extension = ".mdd", .read_cache = read_mdd, .write_sequence = write_cache_and_rest<write_mdd>},
     Format{.extension = ".abc", .read_sequence = read_alembic, .selects_frames = true},
+    Format{.extension = ".glb",
+           .read_sequence = read_gltf_sequence,
+           .read_rig = read_gltf_rig,
+           .write_rig = write_glb_file},
+    Format{.extension = ".gltf", .read_sequence = read_gltf_sequence, .read_rig = read_gltf_rig},
     Format{.extension = ".npz", .read_sequence = read_npz_file, .write_sequence = write_npz},
 };
 
@@ -226,6 +233,10 @@ void write_single_obj(const fs::path& path, const Sequence& sequence) {
     mesh.normals = {};
   }
   write_obj(path, mesh);
+}
+
+void write_glb_file(const fs::path& path, const Rig& rig, const WriteOptions& options) {
+  write_glb(path, rig, options);
 }
 
 /// The rest mesh goes first: a cache is never there without its mesh.

@@ -1,0 +1,299 @@
+#include "io/glb_mesh.h"
+
+#include <fmt/format.h>
+
+#include <Eigen/Geometry>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "sinew/core/error.h"
+
+namespace sinew::gltf {
+namespace {
+
+constexpr Index kNone = std::numeric_limits<Index>::max();
+constexpr std::size_t kLargestExactFloat = std::size_t{1} << 24;
+
+/// A piece with its vertices split where corner attributes differ. The first vertices are the piece's control points in
+/// order; copies follow.
+struct SplitPiece {
+  Piece piece;
+  std::vector<Index> source;  // control point of each vertex, from the piece's first
+  std::vector<Index> corner;  // a corner that has the attributes of each vertex; kNone for isolated vertices
+  std::map<int, std::vector<Index>> triangles;  // vertices, by material
+
+  bool split() const { return source.size() > piece.vertices; }
+};
+
+template <int N>
+bool same_value(const CornerAttribute<N>& attribute, Index a, Index b) {
+  if (attribute.empty() || attribute.indices[a] == attribute.indices[b]) return true;
+  const float* values = attribute.values.data();
+  return std::equal(values + std::size_t{attribute.indices[a]} * N, values + std::size_t{attribute.indices[a] + 1} * N,
+                    values + std::size_t{attribute.indices[b]} * N);
+}
+
+bool same_corner(const Mesh& mesh, Index a, Index b) {
+  const auto same = [&](const auto& attribute) { return same_value(attribute, a, b); };
+  return same(mesh.normals) && std::all_of(mesh.uv_sets.begin(), mesh.uv_sets.end(), same) &&
+         std::all_of(mesh.color_sets.begin(), mesh.color_sets.end(), same);
+}
+
+/// Splits one piece. `first_corner` is the piece's first corner, `triangulation` the whole mesh's, from
+/// `first_triangle`; both advance to the next piece.
+SplitPiece split(const Mesh& mesh, const Piece& piece, const std::vector<Index>& triangulation, Index& first_corner,
+                 std::size_t& first_triangle) {
+  SplitPiece out{piece, std::vector<Index>(piece.vertices), std::vector<Index>(piece.vertices, kNone), {}};
+  for (Index v = 0; v < piece.vertices; ++v) out.source[v] = v;
+  std::vector<Index> next(piece.vertices, kNone);  // the next vertex of the same control point
+  std::vector<Index> vertex_of;                    // per corner of the piece
+  Index corner = first_corner;
+  for (Index face = piece.first_face; face < piece.first_face + piece.faces; ++face)
+    for (Index i = 0; i < mesh.face_sizes[face]; ++i, ++corner) {
+      Index at = mesh.corners[corner] - piece.first_vertex;
+      while (out.corner[at] != kNone && !same_corner(mesh, out.corner[at], corner)) {
+        if (next[at] == kNone) {
+          next[at] = static_cast<Index>(out.source.size());
+          out.source.push_back(mesh.corners[corner] - piece.first_vertex);
+          out.corner.push_back(kNone);
+          next.push_back(kNone);
+        }
+        at = next[at];
+      }
+      if (out.corner[at] == kNone) out.corner[at] = corner;
+      vertex_of.push_back(at);
+    }
+  for (Index face = piece.first_face; face < piece.first_face + piece.faces; ++face) {
+    const std::size_t count = 3 * (std::size_t{mesh.face_sizes[face]} - 2);
+    std::vector<Index>& group = out.triangles[mesh.face_materials.empty() ? -1 : mesh.face_materials[face]];
+    for (std::size_t i = 0; i < count; ++i)
+      group.push_back(vertex_of[triangulation[first_triangle + i] - first_corner]);
+    first_triangle += count;
+  }
+  first_corner = corner;
+  return out;
+}
+
+/// Unit normals of control points, weighted by area, for meshes that come without.
+Points smooth_normals(const Mesh& mesh) {
+  Points out = Points::Zero(3, mesh.positions.cols());
+  const std::vector<Index> triangles = triangles_of(mesh);
+  for (std::size_t i = 0; i + 2 < triangles.size(); i += 3) {
+    const Vector3 a = mesh.positions.col(triangles[i]);
+    const Vector3 area = (mesh.positions.col(triangles[i + 1]) - a).cross(mesh.positions.col(triangles[i + 2]) - a);
+    for (std::size_t j = 0; j < 3; ++j) out.col(triangles[i + j]) += area;
+  }
+  return out;
+}
+
+/// Length one, or +Z for what has no direction.
+Vector3 unit(const Vector3& v) {
+  const Eigen::Vector3d d = v.cast<double>();
+  return d.norm() > 1e-30 ? Vector3(d.normalized().cast<float>()) : Vector3(0, 0, 1);
+}
+
+/// Per-vertex values of a corner attribute, `fallback` where no corner refers to the vertex.
+template <int N>
+std::vector<float> vertex_values(const SplitPiece& piece, const CornerAttribute<N>& attribute,
+                                 const std::array<float, N>& fallback) {
+  std::vector<float> out;
+  out.reserve(piece.source.size() * N);
+  for (const Index corner : piece.corner) {
+    const float* value =
+        corner == kNone ? fallback.data() : attribute.values.data() + std::size_t{attribute.indices[corner]} * N;
+    out.insert(out.end(), value, value + N);
+  }
+  return out;
+}
+
+std::vector<float> point_values(const SplitPiece& piece, const Points& points) {
+  std::vector<float> out;
+  out.reserve(piece.source.size() * 3);
+  for (const Index v : piece.source) {
+    const auto column = points.col(piece.piece.first_vertex + v);
+    out.insert(out.end(), {column.x(), column.y(), column.z()});
+  }
+  return out;
+}
+
+/// Slots that some vertex uses.
+std::size_t used_slots(const SkinWeights& weights) {
+  const auto slots = static_cast<std::size_t>(weights.influences);
+  std::size_t used = 1;
+  for (std::size_t i = 0; i < weights.values.size(); ++i)
+    if (weights.values[i] > 0) used = std::max(used, i % slots + 1);
+  return used;
+}
+
+/// JOINTS_n and WEIGHTS_n. Rows whose float sum is off by more than rounding are scaled to sum 1.
+void add_weights(const Rig& rig, const SplitPiece& piece, Json& attributes, GlbBuilder& out) {
+  const auto slots = static_cast<std::size_t>(rig.weights.influences);
+  const std::size_t sets = (used_slots(rig.weights) + 3) / 4;
+  std::vector<float> values(piece.source.size() * 4);
+  std::vector<std::uint16_t> joints(values.size());
+  for (std::size_t set = 0; set < sets; ++set) {
+    for (std::size_t i = 0; i < piece.source.size(); ++i) {
+      const std::size_t row = (piece.piece.first_vertex + piece.source[i]) * slots;
+      double sum = 0;
+      for (std::size_t k = 0; k < slots; ++k) sum += static_cast<double>(rig.weights.values[row + k]);
+      for (std::size_t k = 0; k < 4; ++k) {
+        const std::size_t slot = set * 4 + k;
+        const float w = slot < slots ? rig.weights.values[row + slot] : 0.0F;
+        values[i * 4 + k] = std::abs(sum - 1) <= 1e-7 ? w : static_cast<float>(static_cast<double>(w) / sum);
+        joints[i * 4 + k] = w > 0 ? static_cast<std::uint16_t>(rig.weights.bones[row + slot]) : std::uint16_t{0};
+      }
+    }
+    const std::vector<std::uint8_t> bytes(joints.begin(), joints.end());
+    attributes[fmt::format("JOINTS_{}", set)] =
+        rig.bone_count() <= 256 ? out.add_bytes(bytes, 4, Use::vertices) : out.add_shorts(joints, 4, Use::vertices);
+    attributes[fmt::format("WEIGHTS_{}", set)] = out.add_floats(values, 4, Use::vertices);
+  }
+}
+
+Json add_attributes(const Rig& rig, const SplitPiece& piece, const Points& normals, GlbBuilder& out) {
+  const Mesh& mesh = rig.rest;
+  Json attributes = {{"POSITION", out.add_floats(point_values(piece, mesh.positions), 3, Use::vertices, true)}};
+  if (piece.piece.faces > 0) {
+    std::vector<float> values =
+        mesh.normals.empty() ? point_values(piece, normals) : vertex_values<3>(piece, mesh.normals, {0.0F, 0.0F, 1.0F});
+    for (std::size_t i = 0; i < values.size(); i += 3) {
+      Eigen::Map<Vector3> n(values.data() + i);
+      n = unit(n);
+    }
+    attributes["NORMAL"] = out.add_floats(values, 3, Use::vertices);
+    for (std::size_t set = 0; set < mesh.uv_sets.size(); ++set)
+      if (!mesh.uv_sets[set].empty())
+        attributes[fmt::format("TEXCOORD_{}", set)] =
+            out.add_floats(vertex_values<2>(piece, mesh.uv_sets[set], {0.0F, 0.0F}), 2, Use::vertices);
+    for (std::size_t set = 0; set < mesh.color_sets.size(); ++set)
+      if (!mesh.color_sets[set].empty())
+        attributes[fmt::format("COLOR_{}", set)] =
+            out.add_floats(vertex_values<4>(piece, mesh.color_sets[set], {1.0F, 1.0F, 1.0F, 1.0F}), 4, Use::vertices);
+  }
+  add_weights(rig, piece, attributes, out);
+  if (!piece.split()) return attributes;
+  if (piece.piece.vertices > kLargestExactFloat)
+    throw Error(ErrorKind::output, fmt::format("mesh '{}' has {} vertices and seams, at most {} can be numbered in GLB",
+                                               piece.piece.name, piece.piece.vertices, kLargestExactFloat));
+  attributes["_CONTROL_POINT"] =
+      out.add_floats(std::vector<float>(piece.source.begin(), piece.source.end()), 1, Use::vertices);
+  return attributes;
+}
+
+Json add_targets(const Rig& rig, const SplitPiece& piece, const std::vector<std::size_t>& targets, GlbBuilder& out) {
+  Json list = Json::array();
+  for (const std::size_t r : targets) {
+    Json target = {
+        {"POSITION", out.add_floats(point_values(piece, rig.corrections->offsets[r]), 3, Use::vertices, true)}};
+    if (!rig.corrections->normal_offsets.empty() && piece.piece.faces > 0)
+      target["NORMAL"] = out.add_floats(point_values(piece, rig.corrections->normal_offsets[r]), 3, Use::vertices);
+    list.push_back(std::move(target));
+  }
+  return list;
+}
+
+std::size_t add_indices(const std::vector<Index>& indices, std::size_t vertices, GlbBuilder& out) {
+  if (vertices > 65535) return out.add_integers(indices, 1, Use::indices);
+  return out.add_shorts(std::vector<std::uint16_t>(indices.begin(), indices.end()), 1, Use::indices);
+}
+
+Json add_primitives(const Rig& rig, const SplitPiece& piece, const Points& normals,
+                    const std::vector<std::size_t>& targets, GlbBuilder& out) {
+  Json primitive = {{"attributes", add_attributes(rig, piece, normals, out)}};
+  if (!targets.empty()) primitive["targets"] = add_targets(rig, piece, targets, out);
+  if (piece.triangles.empty()) {
+    primitive["mode"] = 0;
+    return Json::array({std::move(primitive)});
+  }
+  Json list = Json::array();
+  for (const auto& [material, indices] : piece.triangles) {
+    Json entry = primitive;  // primitives share their vertices
+    entry["indices"] = add_indices(indices, piece.source.size(), out);
+    if (material >= 0) entry["material"] = material;
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+void declare_extensions(const Json& object, GlbBuilder& out) {
+  if (!object.is_structured()) return;
+  if (object.is_object() && object.contains("extensions"))
+    for (const auto& [name, ignored] : object["extensions"].items()) {
+      Json& used = out.root["extensionsUsed"];
+      if (std::find(used.begin(), used.end(), name) == used.end()) used.push_back(name);
+    }
+  for (const Json& child : object) declare_extensions(child, out);
+}
+
+/// Text that came from a reader; what does not parse is left out.
+Json parsed(const std::string& text) {
+  return Json::parse(text, nullptr, false);
+}
+
+}  // namespace
+
+std::vector<std::size_t> effective_corrections(const Rig& rig) {
+  std::vector<std::size_t> out;
+  if (!rig.corrections) return out;
+  for (std::size_t r = 0; r < rig.corrections->rank(); ++r)
+    if (!rig.corrections->offsets[r].isZero(0) &&
+        !rig.corrections->coefficients.col(static_cast<Eigen::Index>(r)).isZero(0))
+      out.push_back(r);
+  return out;
+}
+
+void add_appearance(const Appearance& appearance, GlbBuilder& out) {
+  for (const Image& image : appearance.images) {
+    Json entry = Json::object();
+    if (!image.name.empty()) entry["name"] = image.name;
+    if (!image.bytes.empty()) {
+      entry["bufferView"] = out.add_view(std::as_bytes(std::span(image.bytes)));
+      entry["mimeType"] = image.mime_type;
+    } else {
+      entry["uri"] = image.uri;
+      if (!image.mime_type.empty()) entry["mimeType"] = image.mime_type;
+    }
+    out.append("images", std::move(entry));
+  }
+  for (const auto& [key, text] :
+       {std::pair{"samplers", &appearance.gltf_samplers}, {"textures", &appearance.gltf_textures}}) {
+    const Json list = parsed(*text);
+    if (!list.is_array() || list.empty()) continue;
+    out.root[key] = list;
+    declare_extensions(list, out);
+  }
+  for (const Material& material : appearance.materials) {
+    Json entry = parsed(material.gltf);
+    if (!entry.is_object()) entry = Json::object();
+    if (!material.name.empty()) entry["name"] = material.name;
+    declare_extensions(entry, out);
+    out.append("materials", std::move(entry));
+  }
+}
+
+std::vector<WrittenMesh> add_meshes(const Rig& rig, const std::vector<std::size_t>& targets, GlbBuilder& out) {
+  const Mesh& mesh = rig.rest;
+  std::vector<Piece> pieces = mesh.pieces;
+  if (pieces.empty())
+    pieces.push_back({"mesh", 0, static_cast<Index>(mesh.vertex_count()), 0, static_cast<Index>(mesh.face_count())});
+  const std::vector<Index> triangulation = triangulate_corners(mesh);
+  const Points normals = mesh.normals.empty() ? smooth_normals(mesh) : Points();
+  std::vector<WrittenMesh> written;
+  Index first_corner = 0;
+  std::size_t first_triangle = 0;
+  for (const Piece& piece : pieces) {
+    if (piece.vertices == 0) continue;
+    Json entry = {{"primitives", add_primitives(rig, split(mesh, piece, triangulation, first_corner, first_triangle),
+                                                normals, targets, out)}};
+    if (!targets.empty()) {
+      entry["weights"] = std::vector<int>(targets.size(), 0);
+      for (const std::size_t r : targets) entry["extras"]["targetNames"].push_back(fmt::format("correction_{}", r));
+    }
+    written.push_back({out.append("meshes", std::move(entry)), piece.name});
+  }
+  return written;
+}
+
+}  // namespace sinew::gltf

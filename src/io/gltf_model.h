@@ -1,0 +1,63 @@
+#pragma once
+
+#include <Eigen/Geometry>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "io/gltf_document.h"
+#include "io/gltf_mesh.h"
+#include "io/gltf_scene.h"
+#include "sinew/core/mesh.h"
+#include "sinew/core/sequence.h"
+#include "sinew/io/io.h"
+
+namespace sinew::gltf {
+
+/// A joint as one mesh sees it.
+struct Joint {
+  std::size_t node = 0;
+  Eigen::Affine3d inverse_bind = Eigen::Affine3d::Identity();
+};
+
+/// A mesh where a node shows it. A node without skin is the only joint of its own mesh. Posed, control point p is
+/// sum_j w_j · global(joint_j) · inverse_bind_j · p; at rest it is bind · p.
+struct Part {
+  std::string name;
+  std::size_t node = 0;
+  std::size_t mesh = 0;  // in Model::meshes
+  bool skinned = false;
+  std::vector<Joint> joints;
+  Eigen::Affine3d bind = Eigen::Affine3d::Identity();
+};
+
+/// Everything in a file that moves vertices.
+struct Model {
+  bool own = false;  // written by write_glb
+  Json facts;        // asset.extras.sinew when own
+  Scene scene;
+  std::vector<MeshData> meshes;
+  std::vector<Part> parts;
+};
+
+/// Reads the model; refuses joints out of range and vertices without weight.
+Model read_model(const Document& document, const ReadOptions& options);
+
+/// The parts at rest as one mesh; pieces when there are several.
+Mesh rest_mesh(const Document& document, const Model& model, const ReadOptions& options);
+
+/// One sampled time.
+struct FrameTime {
+  const Animation* animation = nullptr;
+  double time = 0;
+};
+
+/// All sampled times, clips and their exact times in seconds. A file without animations has one frame.
+struct Timeline {
+  std::vector<FrameTime> frames;
+  std::vector<double> seconds;
+  std::vector<Clip> clips;
+};
+Timeline timeline(const Document& document, const Model& model, const ReadOptions& options);
+
+}  // namespace sinew::gltf

@@ -1,0 +1,262 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "io/glb_builder.h"
+#include "io/glb_mesh.h"
+#include "io/glb_motion.h"
+#include "sinew/core/error.h"
+#include "sinew/io/gltf.h"
+#include "sinew/io/output_file.h"
+
+/// A rig as GLB. Bone b with head h moves by M(f,b). Its joint has the inverse bind matrix translate(-h) and moves by
+/// M·translate(h), so that rounding is relative to the size of the bone's surroundings, not to its distance from the
+/// origin. Rigid bones are one node; affine bones are two: translation·U·s above, Vᵀ below, from A = U·diag(s)·Vᵀ.
+namespace sinew {
+namespace gltf {
+namespace {
+
+/// Where things of the rig are in the file.
+struct Layout {
+  std::vector<std::size_t> outer;   // node of each bone that carries translation, rotation, scale
+  std::vector<std::size_t> joints;  // joint node of each bone: the same for rigid rigs
+  std::size_t root = 0;             // node that holds the bones
+  std::vector<std::size_t> meshes;  // mesh nodes
+};
+
+Json vector_json(const Vector3& v) {
+  return {v.x(), v.y(), v.z()};
+}
+
+void add_bones(const Rig& rig, bool hierarchy, Names& names, Layout& layout, GlbBuilder& out) {
+  const bool rigid = rig.transforms == Transforms::rigid;
+  std::vector<float> inverse_binds;
+  std::vector<std::string> joint_names;
+  for (std::size_t b = 0; b < rig.bone_count(); ++b)
+    joint_names.push_back(names.take(rig.bones[b].name, fmt::format("bone_{}", b)));
+  layout.root = out.append("nodes", {{"name", names.take("skeleton", "skeleton")}});
+  for (std::size_t b = 0; b < rig.bone_count(); ++b) {
+    Json node = {{"translation", vector_json(rest_translation(rig, b, hierarchy))}};
+    if (rigid) {
+      node["name"] = joint_names[b];
+      layout.outer.push_back(out.append("nodes", std::move(node)));
+      layout.joints.push_back(layout.outer.back());
+    } else {
+      node["name"] = names.take(joint_names[b] + "_stretch", "");
+      layout.joints.push_back(out.append("nodes", {{"name", joint_names[b]}}));
+      node["children"] = {layout.joints.back()};
+      layout.outer.push_back(out.append("nodes", std::move(node)));
+    }
+    const int parent = hierarchy ? rig.bones[b].parent : -1;
+    const std::size_t holder = parent >= 0 ? layout.joints[static_cast<std::size_t>(parent)] : layout.root;
+    out.root["nodes"][holder]["children"].push_back(layout.outer.back());
+    const Vector3 h = -rig.bones[b].head;
+    inverse_binds.insert(inverse_binds.end(), {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, h.x(), h.y(), h.z(), 1});
+  }
+  out.append("skins", {{"inverseBindMatrices", out.add_floats(inverse_binds, 16, Use::data)},
+                       {"joints", layout.joints},
+                       {"skeleton", layout.root}});
+}
+
+void add_mesh_nodes(const std::vector<WrittenMesh>& meshes, Names& names, Layout& layout, GlbBuilder& out) {
+  for (const WrittenMesh& mesh : meshes) {
+    const std::string name = names.take(mesh.name, "mesh");
+    out.root["meshes"][mesh.mesh]["name"] = name;
+    layout.meshes.push_back(out.append("nodes", {{"name", name}, {"mesh", mesh.mesh}, {"skin", 0}}));
+  }
+}
+
+/// Key times of a clip in float, and what the reader needs to know the exact ones.
+struct ClipTimes {
+  std::vector<float> keys;
+  Json exact;
+};
+
+ClipTimes clip_times(const Rig& rig, const Clip& clip) {
+  const std::span<const double> times(rig.times.data() + clip.first_frame, clip.frames);
+  const double shift = std::min(0.0, times[0]);  // glTF has no time before 0
+  ClipTimes out;
+  for (const double t : times) out.keys.push_back(static_cast<float>(t - shift));
+  for (std::size_t f = 0; f < out.keys.size(); ++f)
+    if (!std::isfinite(out.keys[f]) || (f > 0 && !(out.keys[f] > out.keys[f - 1])))
+      throw Error(ErrorKind::output, fmt::format("clip '{}': frame {} at {} s does not come after the frame before it "
+                                                 "in float",
+                                                 clip.name, f, times[f]));
+  const double step = times.size() > 1 ? times[1] - times[0] : 0;
+  bool uniform = true;
+  for (std::size_t f = 0; f < times.size(); ++f)
+    uniform = uniform && times[f] == times[0] + static_cast<double>(f) * step;
+  if (uniform)
+    out.exact = {{"start", times[0]}, {"step", step}};
+  else
+    out.exact = std::vector<double>(times.begin(), times.end());
+  return out;
+}
+
+bool repeats(std::span<const float> values, std::initializer_list<float> pattern) {
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (values[i] != pattern.begin()[i % pattern.size()]) return false;
+  return true;
+}
+
+/// One animation while channels are added to it.
+struct AnimationWriter {
+  GlbBuilder& out;
+  const Clip& clip;
+  std::size_t input;
+  Json entry = Json::object();
+
+  std::size_t add_sampler(std::span<const float> track, int width) {
+    const auto per_frame = static_cast<std::size_t>(width);
+    const std::size_t values =
+        out.add_floats(track.subspan(clip.first_frame * per_frame, clip.frames * per_frame), width, Use::data);
+    entry["samplers"].push_back({{"input", input}, {"output", values}, {"interpolation", "LINEAR"}});
+    return entry["samplers"].size() - 1;
+  }
+  void add_channel(std::size_t sampler, std::size_t node, const char* path) {
+    entry["channels"].push_back({{"sampler", sampler}, {"target", {{"node", node}, {"path", path}}}});
+  }
+};
+
+/// Channels that say nothing new about a node at rest are left out, except rotations of the bones: an animation has
+/// channels, and a frame has a key.
+void add_bone_channels(const Rig& rig, bool hierarchy, const Layout& layout, const std::vector<BoneTracks>& tracks,
+                       AnimationWriter& animation) {
+  for (std::size_t b = 0; b < tracks.size(); ++b) {
+    const BoneTracks& track = tracks[b];
+    const Vector3 rest = rest_translation(rig, b, hierarchy);
+    if (!repeats(track.translation, {rest.x(), rest.y(), rest.z()}))
+      animation.add_channel(animation.add_sampler(track.translation, 3), layout.outer[b], "translation");
+    animation.add_channel(animation.add_sampler(track.rotation, 4), layout.outer[b], "rotation");
+    if (!repeats(track.scale, {1}))
+      animation.add_channel(animation.add_sampler(track.scale, 3), layout.outer[b], "scale");
+    if (!repeats(track.inner, {0, 0, 0, 1}))
+      animation.add_channel(animation.add_sampler(track.inner, 4), layout.joints[b], "rotation");
+  }
+}
+
+std::vector<float> target_weights(const Rig& rig, const std::vector<std::size_t>& targets) {
+  std::vector<float> out;  // F×R
+  for (std::size_t f = 0; f < rig.frame_count() && !targets.empty(); ++f)
+    for (const std::size_t r : targets)
+      out.push_back(rig.corrections->coefficients(static_cast<Eigen::Index>(f), static_cast<Eigen::Index>(r)));
+  return out;
+}
+
+std::vector<Clip> clips_of(const Rig& rig) {
+  if (rig.clips.empty()) return {{"motion", 0, rig.frame_count()}};
+  std::size_t frame = 0;
+  for (const Clip& clip : rig.clips) {
+    if (clip.first_frame != frame || clip.frames == 0)
+      throw Error(ErrorKind::input, fmt::format("rig: clip '{}' has {} frames from {}, expected at least one from {}",
+                                                clip.name, clip.frames, clip.first_frame, frame));
+    frame += clip.frames;
+  }
+  if (frame != rig.frame_count())
+    throw Error(ErrorKind::input, fmt::format("rig: clips hold {} frames, there are {}", frame, rig.frame_count()));
+  return rig.clips;
+}
+
+void add_animations(const Rig& rig, bool hierarchy, const std::vector<std::size_t>& targets, const Layout& layout,
+                    GlbBuilder& out) {
+  if (rig.frame_count() == 0) return;
+  const std::vector<BoneTracks> tracks = bone_tracks(rig, hierarchy);
+  const std::vector<float> weights = target_weights(rig, targets);
+  Names names;
+  for (const Clip& clip : clips_of(rig)) {
+    const ClipTimes times = clip_times(rig, clip);
+    out.open_view();
+    AnimationWriter animation{out, clip, out.add_floats(times.keys, 1, Use::data, true)};
+    animation.entry["name"] = names.take(clip.name, "motion");
+    animation.entry["extras"]["sinew"] = {{"name", clip.name}, {"times", times.exact}};
+    add_bone_channels(rig, hierarchy, layout, tracks, animation);
+    if (!targets.empty()) {
+      // A scalar accessor of F·R numbers: cut like a track of width R, described as scalars.
+      const std::size_t count = targets.size();
+      const std::span<const float> cut(weights.data() + clip.first_frame * count, clip.frames * count);
+      animation.entry["samplers"].push_back(
+          {{"input", animation.input}, {"output", out.add_floats(cut, 1, Use::data)}, {"interpolation", "LINEAR"}});
+      for (const std::size_t node : layout.meshes)
+        animation.add_channel(animation.entry["samplers"].size() - 1, node, "weights");
+    }
+    out.close_view();
+    out.append("animations", std::move(animation.entry));
+  }
+}
+
+/// What glTF has no place for: read back by parse_gltf_rig.
+Json facts(const Rig& rig, bool hierarchy) {
+  Json sinew = {{"format", 1},
+                {"transforms", rig.transforms == Transforms::rigid ? "rigid" : "affine"},
+                {"jointed", rig.jointed},
+                {"influences", rig.weights.influences},
+                {"frames", rig.frame_count()},
+                {"clips", !rig.clips.empty()}};
+  for (const Bone& bone : rig.bones) {
+    Json entry = {{"name", bone.name}, {"tail", vector_json(bone.tail)}};
+    if (!hierarchy && bone.parent >= 0) entry["parent"] = bone.parent;
+    sinew["bones"].push_back(std::move(entry));
+  }
+  if (!rig.rest.pieces.empty())
+    for (const Piece& piece : rig.rest.pieces)
+      if (piece.vertices > 0) sinew["pieces"].push_back(piece.name);
+  if (rig.rest.normals.empty()) sinew["normals"] = "computed";
+  for (const auto& uv : rig.rest.uv_sets) sinew["uv_names"].push_back(uv.name);
+  for (const auto& color : rig.rest.color_sets) sinew["color_names"].push_back(color.name);
+  if (rig.notes.empty()) return sinew;
+  Json notes = Json::parse(rig.notes, nullptr, false);
+  if (notes.is_discarded())
+    sinew["notes_text"] = rig.notes;
+  else
+    sinew["notes"] = std::move(notes);
+  return sinew;
+}
+
+void add_extension(const GltfExtension& extension, GlbBuilder& out) {
+  Json object = Json::parse(extension.json, nullptr, false);
+  if (!object.is_object() || object.contains("accessors"))
+    throw Error(ErrorKind::usage,
+                fmt::format("extension '{}': its JSON is not an object without member 'accessors'", extension.name));
+  for (const GltfArray& array : extension.arrays) object["accessors"][array.name] = out.add_array(array);
+  out.root["extensions"][extension.name] = std::move(object);
+  out.root["extensionsUsed"].push_back(extension.name);
+}
+
+}  // namespace
+}  // namespace gltf
+
+std::vector<std::byte> glb_bytes(const Rig& rig, const WriteOptions& options,
+                                 std::span<const GltfExtension> extensions) {
+  rig.check();
+  if (rig.vertex_count() == 0) throw Error(ErrorKind::output, "GLB: a mesh without vertices cannot be written");
+  if (rig.bone_count() > 65536)
+    throw Error(ErrorKind::output, fmt::format("GLB: {} bones, at most 65536 can be written", rig.bone_count()));
+  gltf::GlbBuilder out;
+  gltf::Names names;
+  gltf::Layout layout;
+  const bool hierarchy = gltf::has_hierarchy(rig);
+  const std::vector<std::size_t> targets = gltf::effective_corrections(rig);
+  out.root["asset"] = {{"version", "2.0"}, {"generator", options.generator}};
+  out.root["asset"]["extras"]["sinew"] = gltf::facts(rig, hierarchy);
+  gltf::add_appearance(rig.rest.appearance, out);
+  gltf::add_bones(rig, hierarchy, names, layout, out);
+  gltf::add_mesh_nodes(gltf::add_meshes(rig, targets, out), names, layout, out);
+  gltf::add_animations(rig, hierarchy, targets, layout, out);
+  for (const GltfExtension& extension : extensions) gltf::add_extension(extension, out);
+  gltf::Json scene = {layout.root};
+  for (const std::size_t node : layout.meshes) scene.push_back(node);
+  out.root["scenes"] = gltf::Json::array({{{"nodes", std::move(scene)}}});
+  out.root["scene"] = 0;
+  return out.finish();
+}
+
+void write_glb(const std::filesystem::path& path, const Rig& rig, const WriteOptions& options,
+               std::span<const GltfExtension> extensions) {
+  const std::vector<std::byte> bytes = glb_bytes(rig, options, extensions);
+  OutputFile file(path);
+  file.write(std::span<const std::byte>(bytes));
+  file.commit();
+}
+
+}  // namespace sinew
