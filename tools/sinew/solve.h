@@ -53,6 +53,7 @@ struct Method {
   std::vector<std::string> takes;
 };
 
+Method ssdr_method();
 Method clusters_method();
 
 /// All methods, the default first.

@@ -1,0 +1,94 @@
+#include "solve/bone_search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "solve/motion_clusters.h"
+
+namespace sinew {
+namespace {
+
+/// The `count` vertices nearest to `seed` in the rest pose, ascending.
+std::vector<Index> patch_around(const Problem& problem, std::size_t seed, std::size_t count) {
+  const Eigen::Vector3d from = problem.rest().col(static_cast<Eigen::Index>(seed));
+  std::vector<std::pair<double, Index>> order(problem.vertex_count());
+  for (std::size_t v = 0; v < order.size(); ++v) {
+    order[v] = {(problem.rest().col(static_cast<Eigen::Index>(v)) - from).squaredNorm(), static_cast<Index>(v)};
+  }
+  const std::size_t n = std::min(count, order.size());
+  std::nth_element(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(n - 1), order.end());
+  std::vector<Index> patch(n);
+  for (std::size_t i = 0; i < n; ++i) patch[i] = order[i].second;
+  std::sort(patch.begin(), patch.end());
+  return patch;
+}
+
+}  // namespace
+
+Eigen::MatrixXd propose_bones(const Problem& problem, const FitState& state, int count, Transforms transforms,
+                              std::uint64_t seed) {
+  constexpr int kCandidates = 12;
+  std::mt19937_64 random(seed);
+  std::vector<double> cumulative(problem.vertex_count());
+  double sum = 0;
+  for (std::size_t v = 0; v < cumulative.size(); ++v) cumulative[v] = sum += state.sums.residual[v];
+  Eigen::MatrixXd candidates(state.D.rows(), 4 * kCandidates * count);
+  const double share = static_cast<double>(problem.vertex_count()) / state.bones();
+  for (int c = 0; c < kCandidates * count; ++c) {
+    const double at = sum * std::generate_canonical<double, 53>(random);
+    const auto v =
+        std::min<std::ptrdiff_t>(std::lower_bound(cumulative.begin(), cumulative.end(), at) - cumulative.begin(),
+                                 static_cast<std::ptrdiff_t>(cumulative.size()) - 1);
+    const double size = share * std::exp2(-3.0 * std::generate_canonical<double, 53>(random));
+    const auto patch =
+        patch_around(problem, static_cast<std::size_t>(v), static_cast<std::size_t>(std::max(6.0, size)));
+    candidates.middleCols<4>(4 * c) = fit_vertices(problem, patch, transforms);
+  }
+  Eigen::MatrixXd chosen(state.D.rows(), 4 * count);
+  Eigen::MatrixXd D = state.D;
+  // Best of its own batch each: candidates of one batch compete, batches add up.
+  for (int i = 0; i < count; ++i) {
+    const Eigen::MatrixXd batch = candidates.middleCols(4 * kCandidates * i, 4 * kCandidates);
+    const std::vector<double> gains = addition_gains(problem, D, state.weights, batch);
+    const auto best = std::max_element(gains.begin(), gains.end()) - gains.begin();
+    chosen.middleCols<4>(4 * i) = batch.middleCols<4>(4 * best);
+  }
+  return chosen;
+}
+
+bool shrink(const Problem& problem, const RunOptions& run_options, int bones, FitState& state) {
+  RunOptions settle = run_options;
+  settle.iterations = 4;
+  settle.tolerance = 0;
+  while (state.bones() > bones) {
+    const std::vector<double> costs = removal_costs(problem, bone_gram(problem, state.D), state.weights);
+    remove_bone(state, static_cast<int>(std::min_element(costs.begin(), costs.end()) - costs.begin()));
+    if (!run(problem, settle, state)) return false;
+  }
+  return true;
+}
+
+bool search_bones(const Problem& problem, const SearchOptions& options, FitState& state) {
+  std::mt19937_64 random(options.seed);
+  const int bones = state.bones();
+  RunOptions settle = options.run;
+  settle.after = nullptr;
+  for (int round = 0; round < options.rounds; ++round) {
+    const int added = 1 + round % 3;
+    FitState trial = state;
+    add_bones(trial, propose_bones(problem, state, added, options.run.bones.transforms, random()));
+    settle.iterations = 12;
+    settle.tolerance = 0;
+    run(problem, settle, trial);
+    shrink(problem, settle, bones, trial);
+    settle.iterations = 30;
+    settle.tolerance = 1e-4;
+    run(problem, settle, trial);
+    if (trial.value < state.value) std::swap(state, trial);
+    if (options.run.after && !options.run.after(state)) return false;
+  }
+  return run(problem, options.run, state);
+}
+
+}  // namespace sinew

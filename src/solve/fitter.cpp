@@ -1,0 +1,95 @@
+#include "solve/fitter.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace sinew {
+namespace {
+
+constexpr double kRise = 1e-10;  // a relative rise of the objective up to this is rounding
+
+double smoothness_value(const Problem& problem, const Smoothing& smoothing, const SparseWeights& weights) {
+  if (!(smoothing.strength > 0)) return 0;
+  return smoothing.strength * static_cast<double>(problem.frame_count()) *
+         roughness(problem, *smoothing.edges, weights);
+}
+
+/// One weights half-step and one bones half-step from the motions `start`.
+void step(const Problem& problem, const RunOptions& options, int iteration, const Eigen::MatrixXd& start,
+          FitState& state) {
+  PassOptions pass;
+  pass.influences = options.influences;
+  pass.swaps = options.swaps;
+  pass.swap_period = options.swap_period;
+  pass.phase = iteration;
+  pass.fresh = options.fresh;
+  pass.smoothing = options.smoothing;
+  pass.locked = options.locked_vertices;
+  pass.keep_weights = !options.update_weights;
+  weights_pass(problem, bone_gram(problem, start), pass, state.weights, state.sums);
+  state.D = start;
+  if (options.update_bones) update_bones(problem, state.sums, options.bones, state.D);
+  state.squares = objective(problem, state.sums, state.D);
+  state.value = state.squares + smoothness_value(problem, options.smoothing, state.weights);
+}
+
+}  // namespace
+
+bool run(const Problem& problem, const RunOptions& options, FitState& state) {
+  if (state.weights.capacity < options.influences) state.weights = with_capacity(state.weights, options.influences);
+  state.value = std::numeric_limits<double>::infinity();
+  Eigen::MatrixXd previous = state.D;
+  double momentum = 1;
+  std::vector<double> history;
+  FitState next;
+  for (int iteration = 0; iteration < options.iterations; ++iteration) {
+    const double grown = (1 + std::sqrt(1 + 4 * momentum * momentum)) / 2;
+    const double beta = options.accelerate && options.update_bones ? (momentum - 1) / grown : 0;
+    Eigen::MatrixXd start = state.D;
+    if (beta > 0) {
+      start += beta * (state.D - previous);
+      if (options.bones.transforms == Transforms::rigid) make_rigid(problem, bone_centers(state.sums), start);
+    }
+    next.weights = state.weights;
+    step(problem, options, iteration, start, next);
+    if (next.value > state.value * (1 + kRise)) {
+      if (beta == 0) break;  // not even the plain step descends: converged to rounding
+      momentum = 1;
+      previous = state.D;
+      continue;
+    }
+    previous = state.D;
+    std::swap(state, next);
+    momentum = grown;
+    if (options.after && !options.after(state)) return false;
+    history.push_back(state.value);
+    const std::size_t n = history.size();
+    if (n > 4 && history[n - 5] - history[n - 1] <= options.tolerance * history[n - 1]) break;
+  }
+  return true;
+}
+
+void remove_bone(FitState& state, int b) {
+  const Eigen::Index tail = state.D.cols() - 4 * (b + 1);
+  state.D.middleCols(4 * b, tail) = state.D.rightCols(tail).eval();
+  state.D.conservativeResize(Eigen::NoChange, state.D.cols() - 4);
+  SparseWeights& w = state.weights;
+  for (std::size_t v = 0; v < w.vertex_count(); ++v) {
+    std::size_t kept = 0;
+    for (std::size_t k = 0; k < w.count[v]; ++k) {
+      const int bone = w.bone[w.slot(v) + k];
+      if (bone == b) continue;
+      w.bone[w.slot(v) + kept] = static_cast<std::uint16_t>(bone > b ? bone - 1 : bone);
+      w.value[w.slot(v) + kept++] = w.value[w.slot(v) + k];
+    }
+    w.count[v] = static_cast<std::uint16_t>(kept);
+  }
+}
+
+void add_bones(FitState& state, const Eigen::MatrixXd& motions) {
+  const Eigen::Index before = state.D.cols();
+  state.D.conservativeResize(Eigen::NoChange, before + motions.cols());
+  state.D.rightCols(motions.cols()) = motions;
+}
+
+}  // namespace sinew

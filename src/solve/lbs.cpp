@@ -1,0 +1,396 @@
+#include "solve/lbs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include "sinew/math/gemm.h"
+#include "sinew/math/parallel.h"
+#include "solve/vertex_weights.h"
+
+namespace sinew {
+namespace {
+
+constexpr std::size_t kChunk = 128;     // vertices whose trajectories and products stay in cache together
+constexpr std::size_t kMostParts = 32;  // partial sums kept: their number is part of the result's bits
+
+Eigen::Index index(std::size_t i) {
+  return static_cast<Eigen::Index>(i);
+}
+
+/// Vertices per partial sum: a multiple of kChunk that depends on V alone.
+std::size_t part_size(std::size_t vertices) {
+  const std::size_t chunks = (vertices + kChunk - 1) / kChunk;
+  return std::max<std::size_t>(1, (chunks + kMostParts - 1) / kMostParts) * kChunk;
+}
+
+/// Partial sums over one part of the vertices.
+struct Part {
+  std::vector<double> S;  // B×B×10, bones a ≤ b
+  Eigen::MatrixXd C;      // rows×4B
+  double squares = 0;
+};
+
+/// Adds up S and C: C in single precision within a chunk, in double across chunks.
+class SumBuilder {
+ public:
+  SumBuilder(std::size_t rows, int bones, Part& part)
+      : rows_(rows), bones_(static_cast<std::size_t>(bones)), part_(part), chunk_(index(rows), 4 * bones) {
+    part.S.assign(bones_ * bones_ * kMonomials, 0);
+    part.C.setZero(index(rows), 4 * bones);
+    chunk_.setZero();
+  }
+
+  void add(const float* y, const Eigen::Vector3d& u, std::span<const double, kMonomials> monomials, const int* bones,
+           const double* weights, int count) {
+    for (int a = 0; a < count; ++a) {
+      add_products(y, u, bones[a], weights[a]);
+      for (int b = 0; b < count; ++b) {
+        if (bones[b] < bones[a]) continue;
+        double* s = part_.S.data() +
+                    (static_cast<std::size_t>(bones[a]) * bones_ + static_cast<std::size_t>(bones[b])) * kMonomials;
+        const double w = weights[a] * weights[b];
+        for (int m = 0; m < kMonomials; ++m) s[m] += w * monomials[static_cast<std::size_t>(m)];
+      }
+    }
+  }
+
+  void flush() {
+    part_.C += chunk_.cast<double>();
+    chunk_.setZero();
+  }
+
+ private:
+  void add_products(const float* __restrict y, const Eigen::Vector3d& u, int bone, double weight) {
+    const auto wx = static_cast<float>(weight * u[0]), wy = static_cast<float>(weight * u[1]);
+    const auto wz = static_cast<float>(weight * u[2]), w1 = static_cast<float>(weight);
+    float* __restrict c0 = chunk_.data() + 4 * static_cast<std::size_t>(bone) * rows_;
+    float* __restrict c1 = c0 + rows_;
+    float* __restrict c2 = c1 + rows_;
+    float* __restrict c3 = c2 + rows_;
+    for (std::size_t r = 0; r < rows_; ++r) {
+      const float value = y[r];
+      c0[r] += wx * value;
+      c1[r] += wy * value;
+      c2[r] += wz * value;
+      c3[r] += w1 * value;
+    }
+  }
+
+  std::size_t rows_;
+  std::size_t bones_;
+  Part& part_;
+  Eigen::MatrixXf chunk_;
+};
+
+/// S as a full matrix from the packed sums, C in frames.
+void expand(const Problem& problem, int bones, const std::vector<Part>& parts, WeightSums& sums) {
+  const auto B = static_cast<std::size_t>(bones);
+  std::vector<double> packed(B * B * kMonomials, 0);
+  Eigen::MatrixXd C = Eigen::MatrixXd::Zero(index(problem.row_count()), 4 * bones);
+  sums.squares = 0;
+  for (const Part& part : parts) {
+    for (std::size_t i = 0; i < packed.size(); ++i) packed[i] += part.S[i];
+    C += part.C;
+    sums.squares += part.squares;
+  }
+  static constexpr int kRow[kMonomials] = {0, 1, 2, 0, 0, 1, 0, 1, 2, 3};
+  static constexpr int kColumn[kMonomials] = {0, 1, 2, 1, 2, 2, 3, 3, 3, 3};
+  sums.S.setZero(4 * bones, 4 * bones);
+  for (std::size_t a = 0; a < B; ++a) {
+    for (std::size_t b = a; b < B; ++b) {
+      const double* s = packed.data() + (a * B + b) * kMonomials;
+      for (int m = 0; m < kMonomials; ++m) {
+        sums.S(index(4 * a) + kRow[m], index(4 * b) + kColumn[m]) = s[m];
+        sums.S(index(4 * a) + kColumn[m], index(4 * b) + kRow[m]) = s[m];
+        sums.S(index(4 * b) + kRow[m], index(4 * a) + kColumn[m]) = s[m];
+        sums.S(index(4 * b) + kColumn[m], index(4 * a) + kRow[m]) = s[m];
+      }
+    }
+  }
+  if (problem.reduced()) {
+    sums.C.resize(index(3 * problem.frame_count()), 4 * bones);
+    gemm(Op::none, Op::none, 1.0, problem.basis().cast<double>(), C, 0.0, sums.C, problem.threads());
+  } else {
+    sums.C = std::move(C);
+  }
+}
+
+/// Scratch of one thread while it works through a part.
+struct Scratch {
+  std::vector<float> trajectories;
+  std::vector<float> products;
+  std::vector<double> pull;
+};
+
+/// Runs visit(v, y, products) over a part, a chunk's products Dᵀ Y formed by one call of BLAS; after(chunk) follows
+/// each.
+template <class Visit, class After>
+void for_each_vertex(const Problem& problem, const Eigen::MatrixXf& D, std::size_t begin, std::size_t end,
+                     Scratch& scratch, const Visit& visit, const After& after) {
+  const std::size_t rows = problem.row_count();
+  const auto columns = static_cast<std::size_t>(D.cols());
+  scratch.products.resize(columns * kChunk);
+  for (std::size_t first = begin; first < end; first += kChunk) {
+    const std::size_t count = std::min(kChunk, end - first);
+    const float* y = problem.block(first, count, scratch.trajectories);
+    gemm_block(Op::transpose, Op::none, static_cast<int>(columns), static_cast<int>(count), static_cast<int>(rows),
+               1.0F, D.data(), static_cast<int>(rows), y, static_cast<int>(rows), 0.0F, scratch.products.data(),
+               static_cast<int>(columns));
+    for (std::size_t i = 0; i < count; ++i) visit(first + i, y + i * rows, scratch.products.data() + i * columns);
+    after();
+  }
+}
+
+double squared_difference(const SparseWeights& w, std::size_t a, std::size_t b) {
+  double sum = 0;
+  for (std::size_t k = 0; k < w.count[a]; ++k) {
+    const double own = w.value[w.slot(a) + k];
+    double other = 0;
+    for (std::size_t i = 0; i < w.count[b]; ++i) {
+      if (w.bone[w.slot(b) + i] == w.bone[w.slot(a) + k]) other = w.value[w.slot(b) + i];
+    }
+    sum += own * own - 2 * own * other;
+  }
+  for (std::size_t i = 0; i < w.count[b]; ++i)
+    sum += static_cast<double>(w.value[w.slot(b) + i]) * w.value[w.slot(b) + i];
+  return sum;
+}
+
+/// What the smoothness term adds for vertex v: each edge l |w_v − w_k|² is majorised at the weights before the pass by
+/// 2 l |w_v − (w_v⁰ + w_k⁰)/2|² + the same for k. Returns the ridge and fills the pull.
+double smoothing_terms(const Problem& problem, const Smoothing& smoothing, const SparseWeights& before, std::size_t v,
+                       std::vector<double>& pull) {
+  const Adjacency& adjacency = problem.adjacency();
+  const double strength = smoothing.strength * static_cast<double>(problem.frame_count());
+  std::fill(pull.begin(), pull.end(), 0.0);
+  double sum = 0;
+  for (std::size_t e = adjacency.starts[v]; e < adjacency.starts[v + 1]; ++e) {
+    const double l = smoothing.edges->values[e];
+    const std::size_t w = adjacency.neighbors[e];
+    sum += l;
+    for (std::size_t k = 0; k < before.count[w]; ++k)
+      pull[before.bone[before.slot(w) + k]] += l * before.value[before.slot(w) + k];
+  }
+  for (std::size_t k = 0; k < before.count[v]; ++k)
+    pull[before.bone[before.slot(v) + k]] += sum * before.value[before.slot(v) + k];
+  for (double& p : pull) p *= strength;
+  return 2 * strength * sum;
+}
+
+}  // namespace
+
+SparseWeights with_capacity(const SparseWeights& weights, int capacity) {
+  SparseWeights result(weights.vertex_count(), capacity);
+  result.count = weights.count;
+  for (std::size_t v = 0; v < weights.vertex_count(); ++v) {
+    for (std::size_t k = 0; k < weights.count[v]; ++k) {
+      result.bone[result.slot(v) + k] = weights.bone[weights.slot(v) + k];
+      result.value[result.slot(v) + k] = weights.value[weights.slot(v) + k];
+    }
+  }
+  return result;
+}
+
+BoneGram bone_gram(const Problem& problem, const Eigen::MatrixXd& D) {
+  BoneGram gram;
+  gram.bones = static_cast<int>(D.cols() / 4);
+  gram.padded = (gram.bones + 7) / 8 * 8;
+  const auto B = static_cast<std::size_t>(gram.bones);
+  const auto padded = static_cast<std::size_t>(gram.padded);
+  Eigen::MatrixXd M(D.cols(), D.cols());
+  gemm(Op::transpose, Op::none, 1.0, D, D, 0.0, M, problem.threads());
+  gram.coefficients.assign(B * kMonomials * padded, 0);
+  for (std::size_t k = 0; k < B; ++k) {
+    double* c = gram.coefficients.data() + k * kMonomials * padded;
+    for (std::size_t j = 0; j < B; ++j, ++c) {
+      const auto m = M.block<4, 4>(index(4 * k), index(4 * j));
+      const double values[kMonomials] = {
+          m(0, 0),           m(1, 1),           m(2, 2),           m(0, 1) + m(1, 0), m(0, 2) + m(2, 0),
+          m(1, 2) + m(2, 1), m(0, 3) + m(3, 0), m(1, 3) + m(3, 1), m(2, 3) + m(3, 2), m(3, 3)};
+      for (std::size_t i = 0; i < kMonomials; ++i) c[i * padded] = values[i];
+    }
+  }
+  gram.diagonal.assign(kMonomials * padded, 0);
+  for (std::size_t b = 0; b < B; ++b) {
+    for (std::size_t m = 0; m < kMonomials; ++m) {
+      gram.diagonal[m * padded + b] = gram.coefficients[(b * kMonomials + m) * padded + b];
+    }
+  }
+  Eigen::MatrixXf by_component = Eigen::MatrixXf::Zero(D.rows(), 4 * gram.padded);
+  for (int b = 0; b < gram.bones; ++b) {
+    for (int c = 0; c < 4; ++c) by_component.col(c * gram.padded + b) = D.col(4 * b + c).cast<float>();
+  }
+  if (problem.reduced()) {
+    gram.products.resize(index(problem.row_count()), by_component.cols());
+    gemm(Op::transpose, Op::none, 1.0F, problem.basis(), by_component, 0.0F, gram.products, problem.threads());
+  } else {
+    gram.products = std::move(by_component);
+  }
+  return gram;
+}
+
+void weights_pass(const Problem& problem, const BoneGram& gram, const PassOptions& options, SparseWeights& weights,
+                  WeightSums& sums) {
+  const std::size_t vertices = problem.vertex_count();
+  const std::size_t step = part_size(vertices);
+  std::vector<Part> parts((vertices + step - 1) / step);
+  sums.residual.resize(vertices);
+  const bool smoothing = options.smoothing.strength > 0;
+  const SparseWeights before = smoothing ? weights : SparseWeights{};
+  parallel_for(vertices, step, problem.threads(), [&](std::size_t begin, std::size_t end) {
+    Part& part = parts[begin / step];
+    SumBuilder builder(problem.row_count(), gram.bones, part);
+    VertexWeights solver(gram, options.influences);
+    Scratch scratch;
+    scratch.pull.resize(static_cast<std::size_t>(gram.padded));
+    std::vector<int> bones(static_cast<std::size_t>(gram.bones) + 1);
+    std::vector<double> values(bones.size());
+    const auto visit = [&](std::size_t v, const float* y, const float* products) {
+      const Eigen::Vector3d u = problem.rest().col(index(v));
+      double ridge = 0;
+      if (smoothing) ridge = smoothing_terms(problem, options.smoothing, before, v, scratch.pull);
+      const bool locked = options.keep_weights || (!options.locked.empty() && options.locked[v] != 0);
+      const bool plain = !smoothing || locked;
+      solver.load(u, products, plain ? 0 : ridge, plain ? nullptr : scratch.pull.data());
+      solver.set_support(weights.bone.data() + weights.slot(v), weights.value.data() + weights.slot(v),
+                         weights.count[v]);
+      const bool swap =
+          (v + static_cast<std::size_t>(options.phase)) % static_cast<std::size_t>(options.swap_period) == 0;
+      if (!locked && options.fresh)
+        solver.reselect(options.fresh == 2);
+      else if (!locked)
+        solver.improve(swap ? options.swaps : 0);
+      // Rounded to the floats that are kept, so that sums and weights agree.
+      const int count = solver.count();
+      for (int k = 0; k < count; ++k) {
+        bones[static_cast<std::size_t>(k)] = solver.bone(k);
+        const float rounded = static_cast<float>(solver.weight(k));
+        values[static_cast<std::size_t>(k)] = rounded;
+        weights.bone[weights.slot(v) + static_cast<std::size_t>(k)] = static_cast<std::uint16_t>(solver.bone(k));
+        weights.value[weights.slot(v) + static_cast<std::size_t>(k)] = rounded;
+      }
+      weights.count[v] = static_cast<std::uint16_t>(count);
+      const double data = solver.data_objective();
+      sums.residual[v] = static_cast<float>(std::max(0.0, problem.energy()[v] + data));
+      part.squares += problem.energy()[v] + data;
+      builder.add(y, u, solver.monomials(), bones.data(), values.data(), count);
+    };
+    for_each_vertex(problem, gram.products, begin, end, scratch, visit, [&] { builder.flush(); });
+  });
+  expand(problem, gram.bones, parts, sums);
+}
+
+void assign_pass(const Problem& problem, const BoneGram& gram, std::vector<Index>& labels, WeightSums& sums) {
+  const std::size_t vertices = problem.vertex_count();
+  const std::size_t step = part_size(vertices);
+  const auto padded = static_cast<std::size_t>(gram.padded);
+  std::vector<Part> parts((vertices + step - 1) / step);
+  sums.residual.resize(vertices);
+  labels.resize(vertices);
+  parallel_for(vertices, step, problem.threads(), [&](std::size_t begin, std::size_t end) {
+    Part& part = parts[begin / step];
+    SumBuilder builder(problem.row_count(), gram.bones, part);
+    Scratch scratch;
+    std::vector<double> cost(padded);
+    const auto visit = [&](std::size_t v, const float* y, const float* q) {
+      const Eigen::Vector3d u = problem.rest().col(index(v));
+      const double monomials[kMonomials] = {u[0] * u[0], u[1] * u[1], u[2] * u[2], u[0] * u[1], u[0] * u[2],
+                                            u[1] * u[2], u[0],        u[1],        u[2],        1};
+      for (std::size_t b = 0; b < padded; ++b) {
+        cost[b] = -2 * (u[0] * q[b] + u[1] * q[padded + b] + u[2] * q[2 * padded + b] + q[3 * padded + b]);
+      }
+      for (std::size_t m = 0; m < kMonomials; ++m) {
+        for (std::size_t b = 0; b < padded; ++b) cost[b] += monomials[m] * gram.diagonal[m * padded + b];
+      }
+      const int best = static_cast<int>(std::min_element(cost.begin(), cost.begin() + gram.bones) - cost.begin());
+      labels[v] = static_cast<Index>(best);
+      const double squares = problem.energy()[v] + cost[static_cast<std::size_t>(best)];
+      sums.residual[v] = static_cast<float>(std::max(0.0, squares));
+      part.squares += squares;
+      const double one = 1;
+      builder.add(y, u, monomials, &best, &one, 1);
+    };
+    for_each_vertex(problem, gram.products, begin, end, scratch, visit, [&] { builder.flush(); });
+  });
+  expand(problem, gram.bones, parts, sums);
+}
+
+std::vector<double> removal_costs(const Problem& problem, const BoneGram& gram, const SparseWeights& weights) {
+  const std::size_t vertices = problem.vertex_count();
+  const std::size_t step = part_size(vertices);
+  const auto B = static_cast<std::size_t>(gram.bones);
+  std::vector<std::vector<double>> parts((vertices + step - 1) / step, std::vector<double>(B, 0));
+  parallel_for(vertices, step, problem.threads(), [&](std::size_t begin, std::size_t end) {
+    std::vector<double>& costs = parts[begin / step];
+    VertexWeights solver(gram, weights.capacity);
+    Scratch scratch;
+    const auto visit = [&](std::size_t v, const float*, const float* products) {
+      solver.load(problem.rest().col(index(v)), products);
+      solver.set_support(weights.bone.data() + weights.slot(v), weights.value.data() + weights.slot(v),
+                         weights.count[v]);
+      const double now = solver.improve(0);
+      for (int k = 0; k < solver.count(); ++k) {
+        costs[static_cast<std::size_t>(solver.bone(k))] += std::max(0.0, solver.objective_without(k) - now);
+      }
+    };
+    for_each_vertex(problem, gram.products, begin, end, scratch, visit, [] {});
+  });
+  std::vector<double> costs(B, 0);
+  for (const auto& part : parts) {
+    for (std::size_t b = 0; b < B; ++b) costs[b] += part[b];
+  }
+  return costs;
+}
+
+std::vector<double> addition_gains(const Problem& problem, const Eigen::MatrixXd& D, const SparseWeights& weights,
+                                   const Eigen::MatrixXd& candidates) {
+  Eigen::MatrixXd joined(D.rows(), D.cols() + candidates.cols());
+  joined << D, candidates;
+  const BoneGram gram = bone_gram(problem, joined);
+  const auto B = static_cast<std::size_t>(D.cols() / 4);
+  const auto added = static_cast<std::size_t>(candidates.cols() / 4);
+  const std::size_t vertices = problem.vertex_count();
+  const std::size_t step = part_size(vertices);
+  std::vector<std::vector<double>> parts((vertices + step - 1) / step, std::vector<double>(added, 0));
+  parallel_for(vertices, step, problem.threads(), [&](std::size_t begin, std::size_t end) {
+    std::vector<double>& gains = parts[begin / step];
+    VertexWeights solver(gram, weights.capacity);
+    Scratch scratch;
+    const auto visit = [&](std::size_t v, const float*, const float* products) {
+      solver.load(problem.rest().col(index(v)), products);
+      solver.set_support(weights.bone.data() + weights.slot(v), weights.value.data() + weights.slot(v),
+                         weights.count[v]);
+      for (std::size_t c = 0; c < added; ++c) gains[c] += solver.gain_towards(static_cast<int>(B + c));
+    };
+    for_each_vertex(problem, gram.products, begin, end, scratch, visit, [] {});
+  });
+  std::vector<double> gains(added, 0);
+  for (const auto& part : parts) {
+    for (std::size_t c = 0; c < added; ++c) gains[c] += part[c];
+  }
+  return gains;
+}
+
+double roughness(const Problem& problem, const EdgeWeights& edges, const SparseWeights& w) {
+  const Adjacency& adjacency = problem.adjacency();
+  const auto partial = [&](std::size_t begin, std::size_t end) {
+    double sum = 0;
+    for (std::size_t v = begin; v < end; ++v) {
+      for (std::size_t e = adjacency.starts[v]; e < adjacency.starts[v + 1]; ++e) {
+        if (adjacency.neighbors[e] > v) sum += edges.values[e] * squared_difference(w, v, adjacency.neighbors[e]);
+      }
+    }
+    return sum;
+  };
+  return parallel_reduce(w.vertex_count(), 1024, problem.threads(), 0.0, partial, std::plus<>());
+}
+
+double objective(const Problem& problem, const WeightSums& sums, const Eigen::MatrixXd& D) {
+  Eigen::MatrixXd DS(D.rows(), D.cols());
+  gemm(Op::none, Op::none, 1.0, D, sums.S, 0.0, DS, problem.threads());
+  return problem.total_energy() + (D.array() * (DS - 2 * sums.C).array()).sum();
+}
+
+}  // namespace sinew

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <vector>
+
+#include "solve/lbs.h"
+#include "solve/problem.h"
+
+namespace sinew {
+
+/// Vertices clustered by rigid motion: D holds one 3F×4 block per cluster.
+struct MotionClusters {
+  std::vector<Index> labels;  // V
+  Eigen::MatrixXd D;          // 3F×4n
+  std::size_t count() const { return static_cast<std::size_t>(D.cols() / 4); }
+};
+
+/// Linde–Buzo–Gray splitting with EM [Le2014 §3.4]. Exactly `count` clusters come out unless there are fewer vertices;
+/// a cluster that runs empty is seeded anew inside the one with the largest error.
+MotionClusters cluster_by_motion(const Problem& problem, std::size_t count, int em_rounds = 3);
+
+/// The connected patches of each cluster with at least `smallest` vertices beside the cluster's largest patch, each
+/// with its own rigid fit; at most `most` clusters in all, largest patches first.
+MotionClusters split_into_patches(const Problem& problem, const MotionClusters& clusters, std::size_t smallest,
+                                  std::size_t most);
+
+/// One weight of 1 per vertex.
+SparseWeights weights_of(const MotionClusters& clusters, int capacity);
+
+/// Best rigid motion of a set of vertices, as a 3F×4 block of D.
+Eigen::MatrixXd fit_vertices(const Problem& problem, const std::vector<Index>& vertices, Transforms transforms);
+
+}  // namespace sinew
