@@ -156,7 +156,6 @@ class AttributeReader {
     }
     for (const float value : out.values)
       if (!std::isfinite(value)) archive_.refuse(fmt::format("{}: holds a number that is not finite", property->path));
-    weld(out);
     return out;
   }
 
@@ -228,6 +227,48 @@ void append_attribute(CornerAttribute<N>&& part, std::size_t corners_before, std
   whole.indices.resize(corners_after, kMissing);
 }
 
+/// The set of this name, new where there is none. Set 0 is the one that has a place of its own in the geometry.
+template <class Set>
+Set& named_set(std::vector<Set>& sets, const std::string& name, std::size_t first) {
+  for (std::size_t i = first; i < sets.size(); ++i)
+    if (sets[i].name == name) return sets[i];
+  sets.resize(std::max(first, sets.size()) + 1);
+  sets.back().name = name;
+  return sets.back();
+}
+
+/// The UVs of the geometry, then further ones and colours among its other values.
+void append_uv_and_colors(const Archive& archive, const MeshSource& source, const AttributeReader& attributes,
+                          std::size_t corners_before, Mesh& out) {
+  const auto read_uv = [&](const Properties& properties, std::string_view name) {
+    CornerAttribute<2> uv = attributes.read<2>(properties, name);
+    for (std::size_t i = 1; i < uv.values.size(); i += 2) uv.values[i] = 1 - uv.values[i];  // ours count from the top
+    return uv;
+  };
+  if (out.uv_sets.empty()) out.uv_sets.emplace_back();
+  append_attribute(read_uv(source.geometry, "uv"), corners_before, out.corners.size(), out.uv_sets.front());
+  const Properties others = archive.open(source.geometry, ".arbGeomParams");
+  for (const Property& property : others) {
+    const std::string_view meaning = property.metadata["interpretation"];
+    const std::string_view extent = property.metadata["podExtent"];
+    if (property.metadata["podName"] != "float32_t") continue;
+    if (meaning == "vector" && extent == "2") {
+      append_attribute(read_uv(others, property.name), corners_before, out.corners.size(),
+                       named_set(out.uv_sets, property.name, 1));
+    } else if (meaning == "rgba" && extent == "4") {
+      append_attribute(attributes.read<4>(others, property.name), corners_before, out.corners.size(),
+                       named_set(out.color_sets, property.name, 0));
+    } else if (meaning == "rgb" && extent == "3") {
+      const CornerAttribute<3> rgb = attributes.read<3>(others, property.name);
+      CornerAttribute<4> colors{rgb.name, {}, rgb.indices};
+      for (std::size_t i = 0; i < rgb.values.size(); i += 3)
+        colors.values.insert(colors.values.end(), {rgb.values[i], rgb.values[i + 1], rgb.values[i + 2], 1});
+      append_attribute(std::move(colors), corners_before, out.corners.size(),
+                       named_set(out.color_sets, property.name, 0));
+    }
+  }
+}
+
 int material_index(const std::string& name, Appearance& appearance) {
   const auto found = std::ranges::find(appearance.materials, name, &Material::name);
   if (found == appearance.materials.end()) appearance.materials.push_back({name, {}});
@@ -257,67 +298,9 @@ void append_face_sets(const Archive& archive, const MeshSource& source, const Mo
   for (const Index face : order.faces) out.face_materials.push_back(material[face]);
 }
 
-}  // namespace
-
-MeshSource open_mesh(const Archive& archive, const std::vector<Node>& nodes, int index) {
-  MeshSource source;
-  source.node = &nodes[static_cast<std::size_t>(index)];
-  source.index = index;
-  // Children follow their parent at greater depth.
-  for (std::size_t i = static_cast<std::size_t>(index) + 1; i < nodes.size() && nodes[i].depth > source.node->depth;
-       ++i)
-    if (nodes[i].parent == index && nodes[i].type == "FaceSet") source.face_sets.push_back(&nodes[i]);
-  source.geometry = archive.open(source.node->properties, ".geom");
-  source.points = open_array(archive, source, "P", ElementType::float32, 3);
-  source.face_sizes = open_array(archive, source, ".faceCounts", ElementType::int32, 1);
-  source.corners = open_array(archive, source, ".faceIndices", ElementType::int32, 1);
-  return source;
-}
-
-void append_mesh(const Archive& archive, const MeshSource& source, const Moment& rest, const Eigen::Matrix4d& world,
-                 const Warnings& warn, Mesh& out) {
-  const StoredFaces stored = read_faces(archive, source, rest);
-  const FaceOrder order = order_faces(stored, world.topLeftCorner<3, 3>().determinant() < 0);
-  if (order.faces.size() != stored.sizes.size() && warn)
-    warn(fmt::format("{}: {}: {} faces with fewer than 3 corners are left out", archive.container().name(),
-                     source.node->path, stored.sizes.size() - order.faces.size()));
-  const std::size_t corners_before = out.corners.size();
-  const std::size_t faces_before = out.face_sizes.size();
-  for (const Index face : order.faces) out.face_sizes.push_back(static_cast<Index>(stored.sizes[face]));
-  for (const Index corner : order.corners)
-    out.corners.push_back(static_cast<Index>(source.first_vertex) + static_cast<Index>(stored.corners[corner]));
-
-  const AttributeReader attributes(archive, source, rest, stored, order, warn);
-  CornerAttribute<2> uv = attributes.read<2>(source.geometry, "uv");
-  for (std::size_t i = 1; i < uv.values.size(); i += 2) uv.values[i] = 1 - uv.values[i];  // ours count from the top
-  if (out.uv_sets.empty()) out.uv_sets.emplace_back();
-  append_attribute(std::move(uv), corners_before, out.corners.size(), out.uv_sets.front());
-  if (out.uv_sets.front().empty()) out.uv_sets.clear();
-  CornerAttribute<3> normals = attributes.read<3>(source.geometry, "N");
-  if (!place_normals(world, normals)) {
-    if (warn)
-      warn(fmt::format("{}: {}: a normal has no direction; the normals are left out", archive.container().name(),
-                       source.node->path));
-    normals = {};
-  }
-  append_attribute(std::move(normals), corners_before, out.corners.size(), out.normals);
-  append_face_sets(archive, source, rest, order, stored.sizes.size(), faces_before, out);
-  out.pieces.push_back({source.node->name, static_cast<Index>(source.first_vertex), static_cast<Index>(source.vertices),
-                        static_cast<Index>(faces_before), static_cast<Index>(out.face_sizes.size() - faces_before)});
-}
-
-void complete_attributes(const std::string& archive_name, const Warnings& warn, Mesh& mesh) {
-  const auto missing = [](const auto& attribute) {
-    return std::ranges::find(attribute.indices, kMissing) != attribute.indices.end();
-  };
-  if (!mesh.face_materials.empty()) mesh.face_materials.resize(mesh.face_count(), -1);
-  for (CornerAttribute<2>& uv : mesh.uv_sets) {
-    if (!missing(uv)) continue;
-    if (warn) warn(fmt::format("{}: meshes without UVs get (0, 0)", archive_name));
-    std::ranges::replace(uv.indices, kMissing, static_cast<Index>(uv.values.size() / 2));
-    uv.values.insert(uv.values.end(), {0, 0});
-  }
-  if (!missing(mesh.normals)) return;
+/// Gives corners without a normal the mean of the faces around their vertex.
+void fill_normals(const std::string& archive_name, const Warnings& warn, Mesh& mesh) {
+  if (std::ranges::find(mesh.normals.indices, kMissing) == mesh.normals.indices.end()) return;
   if (warn) warn(fmt::format("{}: meshes without normals get the mean of the faces around each vertex", archive_name));
   Eigen::Matrix3Xd sums = Eigen::Matrix3Xd::Zero(3, mesh.positions.cols());
   std::size_t first = 0;
@@ -344,6 +327,87 @@ void complete_attributes(const std::string& archive_name, const Warnings& warn, 
   }
 }
 
+}  // namespace
+
+MeshSource open_mesh(const Archive& archive, const std::vector<Node>& nodes, int index) {
+  MeshSource source;
+  source.node = &nodes[static_cast<std::size_t>(index)];
+  source.index = index;
+  // Children follow their parent at greater depth.
+  for (std::size_t i = static_cast<std::size_t>(index) + 1; i < nodes.size() && nodes[i].depth > source.node->depth;
+       ++i)
+    if (nodes[i].parent == index && nodes[i].type == "FaceSet") source.face_sets.push_back(&nodes[i]);
+  source.geometry = archive.open(source.node->properties, ".geom");
+  source.points = open_array(archive, source, "P", ElementType::float32, 3);
+  source.face_sizes = open_array(archive, source, ".faceCounts", ElementType::int32, 1);
+  source.corners = open_array(archive, source, ".faceIndices", ElementType::int32, 1);
+  return source;
+}
+
+bool read_reference_pose(const Archive& archive, const MeshSource& source, const Moment& rest,
+                         std::span<float> points) {
+  const Properties others = archive.open(source.geometry, ".arbGeomParams");
+  const Property* property = find(others, "Pref");
+  if (property == nullptr || property->samples == 0 || !property->is(ElementType::float32, 3)) return false;
+  const Samples samples = archive.samples(*property);
+  const std::size_t sample = rest.sample(archive, *property);
+  if (samples.items(sample) != source.vertices) return false;
+  samples.read(sample, std::as_writable_bytes(points));
+  return true;
+}
+
+void append_mesh(const Archive& archive, const MeshSource& source, const Moment& rest, const Eigen::Matrix4d& world,
+                 const Warnings& warn, Mesh& out) {
+  const StoredFaces stored = read_faces(archive, source, rest);
+  const FaceOrder order = order_faces(stored, world.topLeftCorner<3, 3>().determinant() < 0);
+  if (order.faces.size() != stored.sizes.size() && warn)
+    warn(fmt::format("{}: {}: {} faces with fewer than 3 corners are left out", archive.container().name(),
+                     source.node->path, stored.sizes.size() - order.faces.size()));
+  const std::size_t corners_before = out.corners.size();
+  const std::size_t faces_before = out.face_sizes.size();
+  for (const Index face : order.faces) out.face_sizes.push_back(static_cast<Index>(stored.sizes[face]));
+  for (const Index corner : order.corners)
+    out.corners.push_back(static_cast<Index>(source.first_vertex) + static_cast<Index>(stored.corners[corner]));
+
+  const AttributeReader attributes(archive, source, rest, stored, order, warn);
+  append_uv_and_colors(archive, source, attributes, corners_before, out);
+  CornerAttribute<3> normals = source.at_reference
+                                   ? attributes.read<3>(archive.open(source.geometry, ".arbGeomParams"), "Nref")
+                                   : attributes.read<3>(source.geometry, "N");
+  if (!place_normals(world, normals)) {
+    if (warn)
+      warn(fmt::format("{}: {}: a normal has no direction; the normals are left out", archive.container().name(),
+                       source.node->path));
+    normals = {};
+  }
+  append_attribute(std::move(normals), corners_before, out.corners.size(), out.normals);
+  append_face_sets(archive, source, rest, order, stored.sizes.size(), faces_before, out);
+  out.pieces.push_back({source.node->name, static_cast<Index>(source.first_vertex), static_cast<Index>(source.vertices),
+                        static_cast<Index>(faces_before), static_cast<Index>(out.face_sizes.size() - faces_before)});
+}
+
+void complete_attributes(const std::string& archive_name, const Warnings& warn, Mesh& mesh) {
+  const auto missing = [](const auto& attribute) {
+    return std::ranges::find(attribute.indices, kMissing) != attribute.indices.end();
+  };
+  const auto fill = [&](auto& sets, std::string_view what, std::initializer_list<float> value) {
+    std::erase_if(sets, [](const auto& set) { return set.empty(); });
+    for (auto& set : sets) {
+      set.indices.resize(mesh.corners.size(), kMissing);
+      if (!missing(set)) continue;
+      if (warn) warn(fmt::format("{}: some meshes have no {} '{}' and get a constant", archive_name, what, set.name));
+      std::ranges::replace(set.indices, kMissing, static_cast<Index>(set.values.size() / value.size()));
+      set.values.insert(set.values.end(), value);
+    }
+  };
+  if (!mesh.face_materials.empty()) mesh.face_materials.resize(mesh.face_count(), -1);
+  fill(mesh.uv_sets, "UVs", {0, 0});
+  fill(mesh.color_sets, "colours", {1, 1, 1, 1});
+  for (CornerAttribute<2>& uv : mesh.uv_sets) weld(uv);
+  for (CornerAttribute<4>& colors : mesh.color_sets) weld(colors);
+  fill_normals(archive_name, warn, mesh);
+  weld(mesh.normals);
+}
 void check_same_faces(const Archive& archive, const MeshSource& source, const Moment& rest, const Moment& now) {
   for (const Samples* samples : {&source.face_sizes, &source.corners}) {
     if (samples->empty() || samples->property().constant) continue;

@@ -24,6 +24,7 @@ struct MeshSource {
   Samples corners;
   std::size_t first_vertex = 0;  // in the sequence
   std::size_t vertices = 0;
+  bool at_reference = false;  // its rest pose is the one stored as such (Pref), not that of a moment
 };
 
 /// Opens a mesh. Throws Error{input} when points or faces are missing or have an unexpected type.
@@ -40,12 +41,17 @@ struct Moment {
   }
 };
 
+/// Reads the rest pose that a mesh stores beside its motion (Pref) into `points`, in the mesh's own space; false when
+/// there is none.
+bool read_reference_pose(const Archive& archive, const MeshSource& source, const Moment& rest, std::span<float> points);
+
 /// Appends the faces of a mesh to `out`, whose positions already hold its vertices: corners turned to our winding, UVs,
-/// normals in world space, face sets as materials, and a piece. Throws Error{input} naming what does not fit.
+/// colours, normals in world space, face sets as materials, and a piece. Throws Error{input} naming what does not fit.
 void append_mesh(const Archive& archive, const MeshSource& source, const Moment& rest, const Eigen::Matrix4d& world,
                  const Warnings& warn, Mesh& out);
 
-/// Completes attributes that only some of the pieces have: (0, 0) for UVs, area-weighted vertex normals.
+/// Completes attributes that only some of the pieces have ((0, 0) for UVs, white, area-weighted vertex normals) and
+/// makes equal values one.
 void complete_attributes(const std::string& archive_name, const Warnings& warn, Mesh& mesh);
 
 /// Throws Error{input} naming the object, the sample and both counts unless the faces are those at rest.

@@ -51,6 +51,17 @@ void OutputFile::write(std::span<const std::byte> bytes) {
   }
 }
 
+void OutputFile::overwrite(std::uint64_t offset, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0)
+      throw Error(ErrorKind::output, fmt::format("{}: cannot be written: {}", target_.string(), reason()));
+    offset += static_cast<std::uint64_t>(written);
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+}
+
 void OutputFile::commit() {
   const bool flushed = fsync(descriptor_) == 0 || errno == EINVAL;  // EINVAL: pipes and the like cannot be flushed
   const bool closed = close(descriptor_) == 0;

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -152,16 +153,32 @@ std::vector<std::size_t> kept_frames(const Archive& archive, const Timeline& tim
   return frames;
 }
 
-/// The frame that becomes the rest mesh. Options that name a file are for the caller to act on.
-std::size_t rest_frame(const Archive& archive, const Timeline& timeline, const ReadOptions& options) {
+/// The number of the rest frame, when the options give one. Options that name a file are for the caller to act on.
+std::optional<std::size_t> rest_number(const ReadOptions& options) {
   std::size_t frame = 0;
   const char* end = options.rest.data() + options.rest.size();
   const auto [stop, failure] = std::from_chars(options.rest.data(), end, frame);
-  if (options.rest.empty() || failure != std::errc() || stop != end) return 0;
+  if (options.rest.empty() || failure != std::errc() || stop != end) return std::nullopt;
+  return frame;
+}
+
+/// The moment whose pose, transforms and attributes become the rest mesh.
+Moment rest_moment(const Archive& archive, const Timeline& timeline, const ReadOptions& options) {
+  const std::size_t frame = rest_number(options).value_or(0);
   if (frame >= timeline.times.size())
     throw Error(ErrorKind::usage, fmt::format("{}: rest frame {}, there are {}", archive.container().name(), frame,
                                               timeline.times.size()));
-  return frame;
+  return timeline.at(frame);
+}
+
+void transform(const Eigen::Matrix4d& world, std::span<float> positions) {
+  PointsMap points(positions.data(), 3, static_cast<Eigen::Index>(positions.size() / 3));
+  const Eigen::Matrix3d A = world.topLeftCorner<3, 3>();
+  const Eigen::Vector3d t = world.topRightCorner<3, 1>();
+  for (Eigen::Index v = 0; v < points.cols(); ++v) {
+    const Eigen::Vector3d p = points.col(v).cast<double>();
+    points.col(v) = (A * p + t).cast<float>();
+  }
 }
 
 /// Puts the points of one mesh at given moments where they belong.
@@ -170,7 +187,7 @@ class PointReader {
   PointReader(const Archive& archive, Placement& placement, const MeshSource& mesh, const Moment& rest)
       : archive_(&archive), placement_(&placement), mesh_(&mesh), rest_(rest) {}
 
-  /// `out` is the mesh's part of a frame; it stays where it is until the next call.
+  /// `out` is the mesh's part of a frame; it stays as it is until the next call, or forget().
   void read(const Moment& moment, std::span<float> out) {
     const Property& property = mesh_->points.property();
     const alembic::SamplePosition at =
@@ -190,6 +207,8 @@ class PointReader {
     last_world_ = world;
   }
 
+  void forget() { last_ = {}; }
+
  private:
   void load(std::size_t sample, double tolerance, std::span<float> out) {
     const Property& property = mesh_->points.property();
@@ -208,16 +227,6 @@ class PointReader {
     load(at.sample + 1, tolerance, next_);
     for (std::size_t i = 0; i < out.size(); ++i)
       out[i] = static_cast<float>(out[i] + at.blend * (static_cast<double>(next_[i]) - out[i]));
-  }
-
-  static void transform(const Eigen::Matrix4d& world, std::span<float> out) {
-    PointsMap points(out.data(), 3, static_cast<Eigen::Index>(out.size() / 3));
-    const Eigen::Matrix3d A = world.topLeftCorner<3, 3>();
-    const Eigen::Vector3d t = world.topRightCorner<3, 1>();
-    for (Eigen::Index v = 0; v < points.cols(); ++v) {
-      const Eigen::Vector3d p = points.col(v).cast<double>();
-      points.col(v) = (A * p + t).cast<float>();
-    }
   }
 
   void check_finite(std::size_t sample, std::span<const float> out) const {
@@ -275,7 +284,7 @@ Sequence read_archive(ogawa::Source source, const ReadOptions& options) {
   std::vector<MeshSource> meshes = select_meshes(archive, nodes, options);
   Placement placement(archive, nodes);
   const Timeline timeline = make_timeline(archive, placement, meshes);
-  const Moment rest = timeline.at(rest_frame(archive, timeline, options));
+  const Moment rest = rest_moment(archive, timeline, options);
   const std::vector<std::size_t> kept = kept_frames(archive, timeline, options);
   const std::size_t vertices = lay_out_vertices(archive, rest, options, meshes);
   if (kept.size() > options.max_bytes / (12 * vertices))
@@ -292,9 +301,17 @@ Sequence read_archive(ogawa::Source source, const ReadOptions& options) {
   };
   sequence.rest.positions.resize(3, static_cast<Eigen::Index>(vertices));
   read_frame(rest, sequence.rest.positions.data());
-  for (const MeshSource& mesh : meshes)
-    append_mesh(archive, mesh, rest, placement.world(mesh.index, rest.time, rest.tolerance), options.warn,
-                sequence.rest);
+  for (std::size_t i = 0; i < meshes.size(); ++i) {
+    MeshSource& mesh = meshes[i];
+    const Eigen::Matrix4d& world = placement.world(mesh.index, rest.time, rest.tolerance);
+    const std::span<float> points(sequence.rest.positions.data() + 3 * mesh.first_vertex, 3 * mesh.vertices);
+    if (!rest_number(options) && alembic::read_reference_pose(archive, mesh, rest, points)) {
+      mesh.at_reference = true;
+      if (!world.isIdentity(0)) transform(world, points);
+      readers[i].forget();
+    }
+    append_mesh(archive, mesh, rest, world, options.warn, sequence.rest);
+  }
   name_pieces(meshes, sequence.rest);
   alembic::complete_attributes(archive.container().name(), options.warn, sequence.rest);
   sequence.rest.check(archive.container().name());

@@ -48,7 +48,7 @@ constexpr std::array kFormats{
     Format{.extension = ".obj", .read_sequence = read_single_obj, .write_sequence = write_single_obj},
     Format{.extension = ".pc2", .read_cache = read_pc2, .write_sequence = write_cache_and_rest<write_pc2>},
     Format{.extension = ".mdd", .read_cache = read_mdd, .write_sequence = write_cache_and_rest<write_mdd>},
-    Format{.extension = ".abc", .read_sequence = read_alembic, .selects_frames = true},
+    Format{.extension = ".abc", .read_sequence = read_alembic, .write_sequence = write_alembic, .selects_frames = true},
     Format{.extension = ".glb",
            .read_sequence = read_gltf_sequence,
            .read_rig = read_gltf_rig,

@@ -45,6 +45,16 @@ TEST(OutputFile, KeepsTheOldFileWhenAbandoned) {
   EXPECT_EQ(text_of(folder / "a.txt"), "old");
 }
 
+TEST(OutputFile, OverwritesBytesWithoutMovingTheEnd) {
+  const test::TemporaryFolder folder;
+  OutputFile file(folder / "a.txt");
+  file.write("head? and");
+  file.overwrite(4, std::as_bytes(std::span("!", 1)));
+  file.write(" tail");
+  file.commit();
+  EXPECT_EQ(text_of(folder / "a.txt"), "head! and tail");
+}
+
 TEST(OutputFile, MissingFolderIsAnOutputErrorThatNamesTheTarget) {
   test::expect_error(ErrorKind::output, "/nowhere/x.glb: cannot be written: No such file",
                      [] { OutputFile("/nowhere/x.glb"); });

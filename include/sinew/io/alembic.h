@@ -15,8 +15,9 @@ namespace sinew {
 
 /// Reads the visible PolyMesh and SubD objects whose name (or, where the pattern has a slash, whose path) matches
 /// options.mesh, in world space, one piece each. Frames are the sample times of all of them inside the range that they
-/// share; only those asked for are loaded, each straight to its place. The rest mesh is the first frame of the archive
-/// or the one that options.rest numbers. The result satisfies Sequence::check().
+/// share; only those asked for are loaded, each straight to its place. The rest mesh is the first frame of the archive,
+/// the one that options.rest numbers, or the pose that the meshes store as their reference (Pref). The result satisfies
+/// Sequence::check().
 ///
 /// Throws Error{input} naming the object for everything that the format does not allow and for meshes whose topology
 /// changes, and Error{usage} when no frame is left. Memory: the frames kept, and less than 64 MB beside them.
@@ -24,6 +25,12 @@ Sequence read_alembic(const std::filesystem::path& path, const ReadOptions& opti
 
 /// The same from bytes in memory; `name` stands for them in sentences.
 Sequence parse_alembic(std::span<const std::byte> bytes, const std::string& name, const ReadOptions& options = {});
+
+/// Writes every piece as a PolyMesh below an Xform of its name: points of every frame, equal samples stored once, UVs,
+/// normals that follow the motion, materials as face sets, and the rest pose (Pref, Nref) where it is not the first
+/// frame. Times are stored as a constant rate where they are within 1e-3 of a frame of one; clips lie one after
+/// another. The same sequence gives the same bytes. Throws Error{output}; nothing is left behind then.
+void write_alembic(const std::filesystem::path& path, const Sequence& sequence);
 
 /// One object of an archive.
 struct AlembicObject {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string_view>
@@ -24,6 +25,8 @@ class OutputFile {
   void write(std::span<const T> values) {
     write(std::as_bytes(values));
   }
+  /// Overwrites bytes that were written before, e.g. a header that says where the rest lies.
+  void overwrite(std::uint64_t offset, std::span<const std::byte> bytes);
   void commit();
 
  private:
