@@ -73,7 +73,7 @@ class Walker {
     if (property == nullptr) archive_.refuse(fmt::format("instance '{}' does not say what it stands for", path));
     const std::string source = archive_.samples(*property).text(0);
     ObjectHeader at = archive_.top();
-    for (std::size_t begin = 1; begin <= source.size();) {
+    for (std::size_t begin = 1; begin < source.size();) {
       const std::size_t end = std::min(source.find('/', begin), source.size());
       const std::string name = source.substr(begin, end - begin);
       const Object object = archive_.open(at);

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "io/small_sequence.h"
+#include "sinew/io/alembic.h"
 #include "sinew/io/io.h"
 #include "sinew/io/mdd.h"
 #include "sinew/io/npz.h"
@@ -45,6 +46,7 @@ int main(int argc, char** argv) {
   write_pc2(made(folder / "pc2") / "small.pc2", small.frames, small.times);
   write_mdd(made(folder / "mdd") / "small.mdd", small.frames, small.times);
   write_npz(made(folder / "npz") / "small.npz", small);
+  write_alembic(made(folder / "abc") / "small.abc", small);
   OutputFile array(folder / "npz/rest.npy");
   array.write(first_member(read_file(folder / "npz/small.npz")));
   array.commit();
