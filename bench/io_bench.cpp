@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <functional>
 
+#include "sinew/io/gltf.h"
 #include "sinew/io/mdd.h"
 #include "sinew/io/npz.h"
 #include "sinew/io/obj.h"
@@ -54,9 +55,36 @@ Sequence make_sequence() {
   return sequence;
 }
 
+/// The sheet as a rig: 20 bones that turn, four neighbouring ones for each vertex.
+Rig make_rig(const Sequence& sequence) {
+  constexpr std::size_t kBones = 20;
+  Rig rig;
+  rig.rest = sequence.rest;
+  rig.times = sequence.times;
+  rig.transforms = Transforms::rigid;
+  rig.motion = Motion(sequence.frame_count(), kBones);
+  for (std::size_t b = 0; b < kBones; ++b) {
+    rig.bones.push_back({"bone" + std::to_string(b), -1, Vector3::Zero(), Vector3::UnitY()});
+    for (std::size_t f = 0; f < sequence.frame_count(); ++f) {
+      const float angle = 0.02F * static_cast<float>(f * (b + 1));
+      rig.motion(f, b).leftCols<3>() << std::cos(angle), 0, std::sin(angle), 0, 1, 0, -std::sin(angle), 0,
+          std::cos(angle);
+      rig.motion(f, b).col(3) = Vector3(angle, 0.5F, static_cast<float>(b));
+    }
+  }
+  rig.weights.influences = 4;
+  for (std::size_t v = 0; v < sequence.vertex_count(); ++v)
+    for (std::size_t k = 0; k < 4; ++k) {
+      rig.weights.bones.push_back(static_cast<Index>((v / 10000 + k) % kBones));
+      rig.weights.values.push_back(std::array{0.5F, 0.25F, 0.1875F, 0.0625F}[k]);
+    }
+  return rig;
+}
+
 /// The sequence and files of it in a folder that goes with the program.
 struct Files {
   Sequence sequence = make_sequence();
+  Rig rig = make_rig(sequence);
   fs::path folder = fs::temp_directory_path() / ("sinew-io-bench-" + std::to_string(getpid()));
 
   Files() {
@@ -65,6 +93,7 @@ struct Files {
     write_pc2(folder / "a.pc2", sequence.frames, sequence.times);
     write_mdd(folder / "a.mdd", sequence.frames, sequence.times);
     write_npz(folder / "a.npz", sequence);
+    write_glb(folder / "a.glb", rig);
   }
   ~Files() {
     std::error_code ignored;
@@ -172,6 +201,25 @@ void write_npz_sequence(benchmark::State& state) {
       [&] { return read_npz(files().folder / "b.npz").frames.data() == files().sequence.frames.data(); });
 }
 
+bool same_rig(const Rig& rig) {
+  const Rig& made = files().rig;
+  return rig.rest.positions == made.rest.positions && rig.weights.bones == made.weights.bones &&
+         rig.weights.values == made.weights.values && rig.frame_count() == made.frame_count();
+}
+
+void read_glb_rig(benchmark::State& state) {
+  Rig rig;
+  run(
+      state, "a.glb", mesh_vertices(), [&] { rig = read_gltf_rig(files().folder / "a.glb"); },
+      [&] { return same_rig(rig); });
+}
+
+void write_glb_rig(benchmark::State& state) {
+  run(
+      state, "a.glb", mesh_vertices(), [&] { write_glb(files().folder / "b.glb", files().rig); },
+      [&] { return same_rig(read_gltf_rig(files().folder / "b.glb")); });
+}
+
 void add(const char* name, const std::function<void(benchmark::State&)>& function) {
   benchmark::RegisterBenchmark(name, function)->UseManualTime()->Unit(benchmark::kMillisecond);
 }
@@ -188,6 +236,8 @@ int main(int argc, char** argv) {
   add("write MDD", [](benchmark::State& state) { write_points<write_mdd, read_mdd>(state, "a.mdd"); });
   add("read NPZ", read_npz_sequence);
   add("write NPZ", write_npz_sequence);
+  add("read GLB rig", read_glb_rig);
+  add("write GLB rig", write_glb_rig);
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
   benchmark::RunSpecifiedBenchmarks();

@@ -4,7 +4,7 @@
 
 #include "io/small_sequence.h"
 #include "sinew/io/alembic.h"
-#include "sinew/io/io.h"
+#include "sinew/io/gltf.h"
 #include "sinew/io/mdd.h"
 #include "sinew/io/npz.h"
 #include "sinew/io/obj.h"
@@ -35,6 +35,23 @@ std::vector<std::byte> first_member(const std::vector<std::byte>& archive) {
   return test::prefix({archive.begin() + kLocalHeader + kName, archive.end()}, size);
 }
 
+/// Two bones, a parent and its child, over the small mesh; two frames and a correction.
+Rig small_rig(const Sequence& sequence) {
+  Rig rig;
+  rig.rest = sequence.rest;
+  rig.times = sequence.times;
+  rig.bones = {{"root", -1, Vector3::Zero(), Vector3::UnitY()}, {"arm", 0, Vector3::UnitY(), Vector3::UnitX()}};
+  rig.motion = Motion(2, 2);
+  rig.motion(1, 1) << 1, 0.25F, 0, 3, 0, 2, 0, -1, 0, 0, 0.5F, 0;
+  rig.weights.influences = 2;
+  for (std::size_t v = 0; v < rig.vertex_count(); ++v) {
+    rig.weights.bones.insert(rig.weights.bones.end(), {v % 2 == 0 ? 1U : 0U, v % 2 == 0 ? 0U : 1U});
+    rig.weights.values.insert(rig.weights.values.end(), {0.75F, 0.25F});
+  }
+  rig.corrections = Corrections{{0.5F * rig.rest.positions}, {}, Eigen::MatrixXf::Constant(2, 1, 0.25F)};
+  return rig;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -47,6 +64,7 @@ int main(int argc, char** argv) {
   write_mdd(made(folder / "mdd") / "small.mdd", small.frames, small.times);
   write_npz(made(folder / "npz") / "small.npz", small);
   write_alembic(made(folder / "abc") / "small.abc", small);
+  write_glb(made(folder / "gltf") / "small.glb", small_rig(small));
   OutputFile array(folder / "npz/rest.npy");
   array.write(first_member(read_file(folder / "npz/small.npz")));
   array.commit();
