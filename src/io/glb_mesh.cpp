@@ -252,7 +252,7 @@ void add_appearance(const Appearance& appearance, GlbBuilder& out) {
       entry["bufferView"] = out.add_view(std::as_bytes(std::span(image.bytes)));
       entry["mimeType"] = image.mime_type;
     } else {
-      entry["uri"] = image.uri;
+      entry["uri"] = image.uri.empty() ? "missing" : image.uri;
       if (!image.mime_type.empty()) entry["mimeType"] = image.mime_type;
     }
     out.append("images", std::move(entry));

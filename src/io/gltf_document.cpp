@@ -16,6 +16,8 @@ namespace {
 constexpr std::uint32_t kMagic = 0x46546C67;        // "glTF"
 constexpr std::uint32_t kJsonChunk = 0x4E4F534A;    // "JSON"
 constexpr std::uint32_t kBinaryChunk = 0x004E4942;  // "BIN\0"
+constexpr std::size_t kMostSharing = 64;            // numbers decoded per byte of the file ...
+constexpr std::size_t kSharingFloor = 1U << 18;     // ... and this many bytes more
 constexpr int kDeepest = 128;                       // nesting of JSON values
 
 /// Required extensions that do not change positions, weights or motion, by prefix.
@@ -158,6 +160,7 @@ struct Document::Layout {
 
 Document::Document(std::span<const std::byte> bytes, std::filesystem::path folder, std::string name)
     : folder_(std::move(folder)), name_(std::move(name)) {
+  total_bytes_ = bytes.size();
   parse_container(bytes);
 }
 
@@ -445,6 +448,11 @@ std::vector<T> Document::elements(std::size_t accessor, int wanted, const std::s
     refuse(fmt::format("{}: accessor {} has {} numbers per element, expected {}", where, accessor, base.width, wanted));
   const auto width = static_cast<std::size_t>(base.width);
   const std::size_t part = bytes_of(base.type);
+  // Accessors may be shared, but not so often that a small file becomes a large allocation.
+  decoded_ += base.count * width;
+  if (decoded_ / kMostSharing > total_bytes_ + kSharingFloor)
+    refuse(fmt::format("its accessors are used so often that {} bytes stand for more than {} numbers", total_bytes_,
+                       decoded_));
   std::vector<T> out(base.count * width);
   if (base.data != nullptr) {
     if (std::is_same_v<T, float> && base.type == 5126 && base.stride == width * 4) {

@@ -79,7 +79,8 @@ class Document {
   std::vector<std::vector<std::byte>> loaded_;       // buffers that are not the GLB's own
   std::vector<std::span<const std::byte>> buffers_;  // one per glTF buffer
   std::vector<std::string> unreadable_;              // why a buffer has no bytes, empty when it has
-  std::size_t total_bytes_ = 0;
+  std::size_t total_bytes_ = 0;                      // of the file and its buffers
+  mutable std::size_t decoded_ = 0;                  // numbers handed out so far
 };
 
 }  // namespace sinew::gltf

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <map>
 #include <unordered_map>
 
 #include "sinew/core/error.h"
@@ -15,6 +14,7 @@ namespace {
 
 /// Raw vertices of a mesh while its primitives are joined.
 struct RawVertices {
+  bool started = false;  // a primitive has been read
   std::size_t count = 0;
   std::vector<float> positions;             // ×3
   std::vector<std::vector<Index>> joints;   // per set ×4
@@ -70,7 +70,8 @@ std::vector<float> read_colors(const Document& document, std::size_t accessor, c
 void append_targets(const Document& document, const Json& primitive, std::size_t count, const std::string& where,
                     RawVertices& raw) {
   const Json& targets = document.array(primitive, "targets", where);
-  if (raw.count == 0) raw.targets.resize(targets.size());
+  if (!raw.started) raw.targets.resize(targets.size());
+  raw.started = true;
   if (targets.size() != raw.targets.size())
     document.refuse(fmt::format("{}: {} morph targets, the mesh's first primitive has {}", where, targets.size(),
                                 raw.targets.size()));
@@ -154,17 +155,25 @@ void append_faces(const Document& document, const Json& primitive, std::size_t f
   out.materials.insert(out.materials.end(), triangles.size() / 3, material ? static_cast<int>(*material) : -1);
 }
 
-/// Influences of one raw vertex: joint → weight, as far as not zero.
-std::map<Index, double> influences(const RawVertices& raw, std::size_t vertex) {
-  std::map<Index, double> out;
+/// Influences of one raw vertex that are not zero, by joint, each joint once.
+void influences(const RawVertices& raw, std::size_t vertex, std::vector<std::pair<Index, double>>& out) {
+  out.clear();
   for (std::size_t set = 0; set < std::min(raw.joints.size(), raw.weights.size()); ++set)
     for (std::size_t i = vertex * 4; i < vertex * 4 + 4; ++i)
-      if (raw.weights[set][i] != 0) out[raw.joints[set][i]] += static_cast<double>(raw.weights[set][i]);
-  return out;
+      if (raw.weights[set][i] != 0) out.emplace_back(raw.joints[set][i], static_cast<double>(raw.weights[set][i]));
+  std::sort(out.begin(), out.end());
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    if (kept > 0 && out[kept - 1].first == out[i].first)
+      out[kept - 1].second += out[i].second;
+    else
+      out[kept++] = out[i];
+  }
+  out.resize(kept);
 }
 
-/// What makes two raw vertices one control point, as bytes.
-std::string weld_key(const RawVertices& raw, std::size_t vertex) {
+/// What makes two raw vertices one control point, as bytes. `row` is scratch.
+std::string weld_key(const RawVertices& raw, std::size_t vertex, std::vector<std::pair<Index, double>>& row) {
   std::string key;
   const auto add = [&](double value) {
     value += 0.0;  // -0 is 0
@@ -173,7 +182,8 @@ std::string weld_key(const RawVertices& raw, std::size_t vertex) {
   for (std::size_t c = 0; c < 3; ++c) add(static_cast<double>(raw.positions[vertex * 3 + c]));
   for (const auto& target : raw.targets)
     for (std::size_t c = 0; c < 3; ++c) add(static_cast<double>(target[vertex * 3 + c]));
-  for (const auto& [joint, weight] : influences(raw, vertex)) {
+  influences(raw, vertex, row);
+  for (const auto& [joint, weight] : row) {
     add(joint);
     add(weight);
   }
@@ -183,11 +193,12 @@ std::string weld_key(const RawVertices& raw, std::size_t vertex) {
 /// Control points by value, in order of first appearance. Returns a raw vertex for each.
 std::vector<std::size_t> weld_by_value(const RawVertices& raw, MeshData& out) {
   std::unordered_map<std::string, Index> found;
+  std::vector<std::pair<Index, double>> row;
   std::vector<std::size_t> representative;
   out.control_point.assign(raw.count, MeshData::kUnused);
   for (std::size_t i = 0; i < raw.count; ++i) {
     if (!raw.used[i]) continue;
-    const auto [entry, is_new] = found.try_emplace(weld_key(raw, i), static_cast<Index>(representative.size()));
+    const auto [entry, is_new] = found.try_emplace(weld_key(raw, i, row), static_cast<Index>(representative.size()));
     if (is_new) representative.push_back(i);
     out.control_point[i] = entry->second;
   }
@@ -236,8 +247,10 @@ void fill_control_points(const RawVertices& raw, const std::vector<std::size_t>&
   }
   out.influence_slots = raw.joints.size() * 4;
   out.first_influence.push_back(0);
+  std::vector<std::pair<Index, double>> row;
   for (const std::size_t i : representative) {
-    for (const auto& [joint, weight] : influences(raw, i)) {
+    influences(raw, i, row);
+    for (const auto& [joint, weight] : row) {
       out.joints.push_back(joint);
       out.weights.push_back(weight);
     }

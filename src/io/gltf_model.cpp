@@ -114,11 +114,22 @@ class AttributeCollector {
  public:
   explicit AttributeCollector(CornerAttribute<N>& out) : out_(out) {}
 
-  void add(const float* value) {
+  /// The number of a value.
+  Index number(const float* value) {
     std::string key(reinterpret_cast<const char*>(value), N * sizeof(float));
     const auto [entry, is_new] = known_.try_emplace(std::move(key), static_cast<Index>(known_.size()));
     if (is_new) out_.values.insert(out_.values.end(), value, value + N);
-    out_.indices.push_back(entry->second);
+    return entry->second;
+  }
+  void add(const float* value) { out_.indices.push_back(number(value)); }
+
+  /// Adds the value of each corner: raw vertex i of `values` has the N numbers from i·N.
+  void add_corners(const std::vector<float>& values, const std::vector<Index>& corners) {
+    std::vector<Index> numbers(values.size() / N, MeshData::kUnused);  // of raw vertices met so far
+    for (const Index corner : corners) {
+      if (numbers[corner] == MeshData::kUnused) numbers[corner] = number(values.data() + std::size_t{corner} * N);
+      out_.indices.push_back(numbers[corner]);
+    }
   }
 
  private:
@@ -147,8 +158,11 @@ std::vector<CornerAttribute<N>> collect_sets(const Model& model, std::vector<std
     for (const Part& part : model.parts) {
       const MeshData& mesh = model.meshes[part.mesh];
       const bool present = set < (mesh.*sets).size() && !(mesh.*sets)[set].empty();
-      for (const Index corner : turned_corners(mesh, part))
-        collector.add(present ? (mesh.*sets)[set].data() + std::size_t{corner} * N : fill.data());
+      const std::vector<Index> corners = turned_corners(mesh, part);
+      if (present)
+        collector.add_corners((mesh.*sets)[set], corners);
+      else
+        out[set].indices.insert(out[set].indices.end(), corners.size(), collector.number(fill.data()));
     }
   }
   return out;
@@ -193,7 +207,6 @@ void restore_names(const Model& model, Mesh& mesh) {
   };
   names("uv_names", mesh.uv_sets);
   names("color_names", mesh.color_sets);
-  if (model.facts.value("normals", Json()) == "computed") mesh.normals = {};
   const Json pieces = model.facts.value("pieces", Json());
   if (!pieces.is_array()) {
     if (mesh.pieces.size() < 2) mesh.pieces.clear();
@@ -204,35 +217,26 @@ void restore_names(const Model& model, Mesh& mesh) {
 }
 
 /// Exact times of an own animation: what the writer noted, where it rounds to the keys.
-std::vector<double> exact_times(const Document& document, const std::string& name, const std::vector<double>& keys) {
-  for (std::size_t i = 0; i < document.size("animations"); ++i) {
-    const Json& object = document.at("animations", i);
-    if (document.text(object, "name") != name) continue;
-    const Json noted = object.value("/extras/sinew/times"_json_pointer, Json());
-    std::vector<double> times;
-    if (noted.is_object() && noted.value("start", Json()).is_number() && noted.value("step", Json()).is_number())
-      for (std::size_t f = 0; f < keys.size(); ++f)
-        times.push_back(noted["start"].get<double>() + static_cast<double>(f) * noted["step"].get<double>());
-    if (noted.is_array())
-      for (const Json& t : noted)
-        if (t.is_number()) times.push_back(t.get<double>());
-    bool same = times.size() == keys.size() && !times.empty();
-    const double shift = same ? std::min(0.0, times[0]) : 0;
-    for (std::size_t f = 0; same && f < keys.size(); ++f)
-      same =
-          static_cast<double>(static_cast<float>(times[f] - shift)) == keys[f] && (f == 0 || times[f] > times[f - 1]);
-    if (same) return times;
-  }
-  return keys;
+std::vector<double> exact_times(const Json& animation, const std::vector<double>& keys) {
+  const Json noted = animation.value("/extras/sinew/times"_json_pointer, Json());
+  std::vector<double> times;
+  if (noted.is_object() && noted.value("start", Json()).is_number() && noted.value("step", Json()).is_number())
+    for (std::size_t f = 0; f < keys.size(); ++f)
+      times.push_back(noted["start"].get<double>() + static_cast<double>(f) * noted["step"].get<double>());
+  if (noted.is_array())
+    for (const Json& t : noted)
+      if (t.is_number()) times.push_back(t.get<double>());
+  if (times.size() != keys.size()) return keys;
+  const double shift = std::min(0.0, times[0]);
+  for (std::size_t f = 0; f < keys.size(); ++f)
+    if (static_cast<double>(static_cast<float>(times[f] - shift)) != keys[f] || (f > 0 && times[f] <= times[f - 1]))
+      return keys;
+  return times;
 }
 
-std::string exact_name(const Document& document, const std::string& name) {
-  for (std::size_t i = 0; i < document.size("animations"); ++i) {
-    const Json& object = document.at("animations", i);
-    const Json noted = object.value("/extras/sinew/name"_json_pointer, Json());
-    if (document.text(object, "name") == name && noted.is_string()) return noted.get<std::string>();
-  }
-  return name;
+std::string exact_name(const Json& animation, const std::string& name) {
+  const Json noted = animation.value("/extras/sinew/name"_json_pointer, Json());
+  return noted.is_string() ? noted.get<std::string>() : name;
 }
 
 }  // namespace
@@ -300,7 +304,8 @@ Mesh rest_mesh(const Document& document, const Model& model, const ReadOptions& 
     out.face_materials.clear();
   out.uv_sets = collect_sets<2>(model, &MeshData::uvs, "TEXCOORD", {0, 0});
   out.color_sets = collect_sets<4>(model, &MeshData::colors, "COLOR", {1, 1, 1, 1});
-  out.normals = collect_normals(model, out);
+  const bool computed = model.own && model.facts.value("normals", Json()) == "computed";  // by the writer
+  if (!computed) out.normals = collect_normals(model, out);
   out.appearance = read_appearance(document, options);
   if (model.own)
     restore_names(model, out);
@@ -312,11 +317,11 @@ Mesh rest_mesh(const Document& document, const Model& model, const ReadOptions& 
 Timeline timeline(const Document& document, const Model& model, const ReadOptions& options) {
   Timeline out;
   for (const Animation& animation : model.scene.animations) {
+    const Json& object = document.at("animations", animation.index);
     const bool exact = model.own && options.frames_per_second == 0;
-    const std::vector<double> seconds =
-        exact ? exact_times(document, animation.name, animation.frames) : animation.frames;
-    out.clips.push_back({model.own ? exact_name(document, animation.name) : animation.name, out.frames.size(),
-                         animation.frames.size()});
+    const std::vector<double> seconds = exact ? exact_times(object, animation.frames) : animation.frames;
+    out.clips.push_back(
+        {model.own ? exact_name(object, animation.name) : animation.name, out.frames.size(), animation.frames.size()});
     for (const double t : animation.frames) out.frames.push_back({&animation, t});
     out.seconds.insert(out.seconds.end(), seconds.begin(), seconds.end());
   }

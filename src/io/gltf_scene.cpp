@@ -14,6 +14,12 @@ namespace {
 constexpr double kMostFrames = 1e6;
 constexpr double kDefaultRate = 30;
 
+/// Rounding is taken out of a quaternion; one that is further from unit length is used as it is, which is what players
+/// do with it.
+Eigen::Quaterniond as_player_takes_it(const Eigen::Quaterniond& q) {
+  return std::abs(q.squaredNorm() - 1) < 1e-5 ? q.normalized() : q;
+}
+
 std::size_t target_count(const Document& document, std::size_t mesh) {
   const Json& primitives = document.array(document.at("meshes", mesh), "primitives", fmt::format("mesh {}", mesh));
   if (primitives.empty() || !primitives[0].is_object()) return 0;
@@ -47,7 +53,7 @@ Node read_node(const Document& document, std::size_t index) {
   if (const auto r = document.numbers(object, "rotation", 4, where); !r.empty()) {
     node.rotation = Eigen::Quaterniond(r[3], r[0], r[1], r[2]);
     if (!(node.rotation.norm() > 1e-6)) document.refuse(fmt::format("{}: its rotation is no quaternion", where));
-    node.rotation.normalize();
+    node.rotation = as_player_takes_it(node.rotation);
   }
   node.weights = default_weights(document, object, node);
   return node;
@@ -207,6 +213,7 @@ void read_animations(const Document& document, const ReadOptions& options, Scene
   for (const std::size_t i : choose_animations(document, options)) {
     const Json& object = document.at("animations", i);
     Animation animation;
+    animation.index = i;
     animation.name = document.text(object, "name");
     std::size_t number = 0;
     for (const Json& channel : document.array(object, "channels", fmt::format("animation {}", i))) {
@@ -247,7 +254,7 @@ void apply(const Track& track, const std::vector<double>& v, Node& node) {
       node.translation = {v[0], v[1], v[2]};
       break;
     case Path::rotation:
-      if (quaternion(v).norm() > 1e-12) node.rotation = quaternion(v).normalized();
+      if (quaternion(v).norm() > 1e-12) node.rotation = as_player_takes_it(quaternion(v));
       break;
     case Path::scale:
       node.scale = {v[0], v[1], v[2]};
@@ -283,12 +290,19 @@ void sample(const Track& track, double t, std::vector<double>& out) {
     for (std::size_t c = 0; c < w; ++c) out[c] += s * (value(next, c) - out[c]);
     return;
   }
-  const Eigen::Quaterniond to(value(next, 3), value(next, 0), value(next, 1), value(next, 2));
-  const Eigen::Quaterniond q = quaternion(out).normalized().slerp(s, to.normalized());
+  const Eigen::Quaterniond from = quaternion(out);
+  Eigen::Quaterniond to(value(next, 3), value(next, 0), value(next, 1), value(next, 2));
+  if (from.coeffs() == to.coeffs()) return;
+  if (from.dot(to) < 0) to.coeffs() = -to.coeffs();
+  // Keys less than 2 degrees apart are blended straight, as players do; the difference is below float rounding.
+  Eigen::Quaterniond q = from.slerp(s, to);
+  if (from.dot(to) > 0.9995) q.coeffs() = (from.coeffs() + s * (to.coeffs() - from.coeffs())).normalized();
   out = {q.x(), q.y(), q.z(), q.w()};
 }
 
 Scene read_scene(const Document& document, const ReadOptions& options) {
+  if (!(options.frames_per_second >= 0) || !std::isfinite(options.frames_per_second))
+    throw Error(ErrorKind::usage, fmt::format("{} frames per second, expected 0 or more", options.frames_per_second));
   Scene scene;
   for (std::size_t i = 0; i < document.size("nodes"); ++i) scene.nodes.push_back(read_node(document, i));
   std::vector<std::vector<std::size_t>> children;

@@ -38,6 +38,7 @@ struct Track {
 };
 
 struct Animation {
+  std::size_t index = 0;  // in the file
   std::string name;
   std::vector<Track> tracks;
   std::vector<double> frames;  // times at which the animation is sampled

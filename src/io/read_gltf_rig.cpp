@@ -74,17 +74,20 @@ std::vector<int> parents(const Model& model, const Bones& bones) {
 }
 
 /// Reorders bones so that parents come first, otherwise in the order of the file.
-void sort_bones(std::vector<int>& parent, Bones& bones) {
+void sort_bones(const Model& model, std::vector<int>& parent, Bones& bones) {
   const std::size_t count = bones.list.size();
-  std::vector<int> depth(count, 0);
-  for (std::size_t b = 0; b < count; ++b)
-    for (int p = parent[b]; p >= 0; p = parent[static_cast<std::size_t>(p)]) ++depth[b];
+  std::vector<int> depth(model.scene.nodes.size(), 0);  // of nodes; a parent's node is above its child's
+  for (const std::size_t i : model.scene.order) {
+    const int above = model.scene.nodes[i].parent;
+    if (above >= 0) depth[i] = depth[static_cast<std::size_t>(above)] + 1;
+  }
   std::vector<Index> order(count);
   std::iota(order.begin(), order.end(), Index{0});
   bool sorted = true;
   for (std::size_t b = 0; b < count; ++b) sorted = sorted && parent[b] < static_cast<int>(b);
   if (sorted) return;
-  std::stable_sort(order.begin(), order.end(), [&](Index a, Index b) { return depth[a] < depth[b]; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](Index a, Index b) { return depth[bones.list[a].node] < depth[bones.list[b].node]; });
   std::vector<int> place(count);
   for (std::size_t i = 0; i < count; ++i) place[order[i]] = static_cast<int>(i);
   const Bones before = bones;
@@ -147,14 +150,15 @@ void restore_bones(const Json& facts, Rig& rig) {
 /// Weights of all parts, packed: K is that of the fullest vertex, or what the writer noted.
 void pack(const Model& model, const Bones& bones, Rig& rig) {
   std::size_t slots = 1;
+  std::size_t room = 8;
   for (const Part& part : model.parts) {
     const MeshData& mesh = model.meshes[part.mesh];
+    room = std::max(room, mesh.influence_slots);
     for (std::size_t v = 0; part.skinned && v + 1 < mesh.first_influence.size(); ++v)
       slots = std::max(slots, mesh.first_influence[v + 1] - mesh.first_influence[v]);
   }
   const Json noted = model.facts.is_object() ? model.facts.value("influences", Json()) : Json();
-  if (noted.is_number_unsigned() && noted.get<std::size_t>() <= std::max(bones.list.size(), std::size_t{8}))
-    slots = std::max(slots, noted.get<std::size_t>());
+  if (noted.is_number_unsigned() && noted.get<std::size_t>() <= room) slots = std::max(slots, noted.get<std::size_t>());
   rig.weights.influences = static_cast<int>(slots);
   std::vector<std::pair<Index, double>> row;
   for (std::size_t p = 0; p < model.parts.size(); ++p) {
@@ -314,7 +318,7 @@ Rig parse_gltf_rig(std::span<const std::byte> bytes, const std::filesystem::path
     document.refuse("has no skin, so it is no rig");
   gltf::Bones bones = gltf::collect_bones(model);
   std::vector<int> parent = gltf::parents(model, bones);
-  gltf::sort_bones(parent, bones);
+  gltf::sort_bones(model, parent, bones);
   gltf::Timeline timeline = gltf::timeline(document, model, options);
   const double size = static_cast<double>(timeline.frames.size()) * static_cast<double>(bones.list.size()) * 48;
   if (size > 16e9)
