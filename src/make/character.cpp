@@ -44,10 +44,10 @@ RowMatrix body_weights(const Creature& creature, const make::QuadMesh& body, int
     }
     W(v, static_cast<Eigen::Index>(nearest)) = 1;
   }
-  const std::vector<std::vector<Index>> neighbours = make::quad_neighbours(body);
+  const Adjacency neighbours = make::quad_neighbours(body);
   double edges = 0;
   double squares = 0;
-  for (std::size_t v = 0; v < neighbours.size(); ++v)
+  for (std::size_t v = 0; v < neighbours.vertex_count(); ++v)
     for (const Index n : neighbours[v]) {
       edges += 1;
       squares += (body.positions.col(static_cast<Eigen::Index>(v)) - body.positions.col(n)).squaredNorm();
@@ -56,7 +56,7 @@ RowMatrix body_weights(const Creature& creature, const make::QuadMesh& body, int
   const int rounds = std::max(1, static_cast<int>(std::lround(kFalloff * kFalloff / (0.25 * squares / edges))));
   RowMatrix next(vertices, bones);
   for (int round = 0; round < rounds; ++round) {
-    parallel_for(neighbours.size(), 256, threads, [&](std::size_t begin, std::size_t end) {
+    parallel_for(neighbours.vertex_count(), 256, threads, [&](std::size_t begin, std::size_t end) {
       for (std::size_t v = begin; v < end; ++v) {
         const auto row = static_cast<Eigen::Index>(v);
         next.row(row) = W.row(row) * static_cast<double>(neighbours[v].size());

@@ -206,10 +206,10 @@ Eigen::Vector3d project(const Field& field, Eigen::Vector3d p) {
 }
 
 void relax(const Field& field, QuadMesh& mesh, int threads) {
-  const std::vector<std::vector<Index>> neighbours = quad_neighbours(mesh);
+  const Adjacency neighbours = quad_neighbours(mesh);
   for (int round = 0; round < kRelaxations; ++round) {
     const Eigen::Matrix3Xd before = mesh.positions;
-    parallel_for(neighbours.size(), 256, threads, [&](std::size_t begin, std::size_t end) {
+    parallel_for(neighbours.vertex_count(), 256, threads, [&](std::size_t begin, std::size_t end) {
       for (std::size_t v = begin; v < end; ++v) {
         Eigen::Vector3d mean = Eigen::Vector3d::Zero();
         for (const Index n : neighbours[v]) mean += before.col(n);
@@ -263,20 +263,12 @@ Eigen::Vector3d Field::gradient(const Eigen::Vector3d& p) const {
   return g;
 }
 
-std::vector<std::vector<Index>> quad_neighbours(const QuadMesh& mesh) {
-  std::vector<std::vector<Index>> out(static_cast<std::size_t>(mesh.positions.cols()));
-  for (std::size_t q = 0; q < mesh.quads.size(); q += 4)
-    for (std::size_t i = 0; i < 4; ++i) {
-      const Index a = mesh.quads[q + i];
-      const Index b = mesh.quads[q + (i + 1) % 4];
-      out[a].push_back(b);
-      out[b].push_back(a);
-    }
-  for (auto& list : out) {
-    std::sort(list.begin(), list.end());
-    list.erase(std::unique(list.begin(), list.end()), list.end());
-  }
-  return out;
+Adjacency quad_neighbours(const QuadMesh& mesh) {
+  Mesh plain;
+  plain.positions = mesh.positions.cast<float>();
+  plain.face_sizes.assign(mesh.quads.size() / 4, 4);
+  plain.corners = mesh.quads;
+  return mesh_adjacency(plain);
 }
 
 QuadMesh polygonise(const Field& field, double cell, int threads) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sinew/core/types.h"
+#include "sinew/math/adjacency.h"
 
 /// An implicit surface of blended round cones, and its polygons.
 namespace sinew::make {
@@ -41,7 +42,7 @@ QuadMesh polygonise(const Field& field, double cell, int threads);
 /// The same with a cell size that gives about this many vertices.
 QuadMesh polygonise_to_count(const Field& field, std::size_t vertices, int threads);
 
-/// Vertices that share an edge with each vertex, in ascending order.
-std::vector<std::vector<Index>> quad_neighbours(const QuadMesh& mesh);
+/// Vertices that share an edge with each vertex.
+Adjacency quad_neighbours(const QuadMesh& mesh);
 
 }  // namespace sinew::make

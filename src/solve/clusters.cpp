@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <Eigen/Geometry>
-#include <Eigen/SVD>
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -11,7 +9,9 @@
 
 #include "sinew/core/error.h"
 #include "sinew/evaluate/errors.h"
+#include "sinew/math/adjacency.h"
 #include "sinew/math/parallel.h"
+#include "sinew/math/rotation.h"
 
 /// p(v) rest position, x(f,v) position in frame f, c(v) the cluster of v, T(f,b) = [R | t] its rigid motion.
 namespace sinew {
@@ -27,12 +27,12 @@ constexpr double kTolerance = 1e-4;  // stop when (e[n-1] - e[n]) <= kTolerance�
 struct State {
   const Sequence* input = nullptr;
   int threads = 0;
-  Eigen::Matrix3Xd rest;                             // 3×V
-  std::vector<std::vector<std::size_t>> neighbours;  // V: across edges
-  std::vector<std::size_t> cluster;                  // V
-  std::vector<double> error;                         // V: sum_f |x - T p|² under its cluster
-  std::vector<double> otherwise;                     // V: the same under the next best
-  std::vector<std::vector<Rigid>> T;                 // B of F
+  Eigen::Matrix3Xd rest;  // 3×V
+  Adjacency neighbours;
+  std::vector<std::size_t> cluster;   // V
+  std::vector<double> error;          // V: sum_f |x - T p|² under its cluster
+  std::vector<double> otherwise;      // V: the same under the next best
+  std::vector<std::vector<Rigid>> T;  // B of F
 
   const Sequence& sequence() const { return *input; }
   std::size_t vertices() const { return cluster.size(); }
@@ -40,7 +40,7 @@ struct State {
   double total() const { return std::accumulate(error.begin(), error.end(), 0.0); }
 };
 
-/// The rotation and translation that take some rest positions closest to their places in frame f [Kabsch1976].
+/// The rotation and translation that take some rest positions closest to their places in frame f [Horn1987].
 Rigid fit_rigid(const State& state, const std::vector<std::size_t>& members, std::size_t f) {
   const ConstPointsMap frame = state.sequence().frames[f];
   Eigen::Vector3d p_mean = Eigen::Vector3d::Zero();
@@ -55,10 +55,8 @@ Rigid fit_rigid(const State& state, const std::vector<std::size_t>& members, std
   for (const std::size_t v : members)
     C += (frame.col(static_cast<Eigen::Index>(v)).cast<double>() - x_mean) *
          (state.rest.col(static_cast<Eigen::Index>(v)) - p_mean).transpose();
-  const Eigen::JacobiSVD<Eigen::Matrix3d> svd(C, Eigen::ComputeFullU | Eigen::ComputeFullV);
-  const double sign = (svd.matrixU() * svd.matrixV().transpose()).determinant() < 0 ? -1 : 1;
   Rigid T;
-  T.leftCols<3>() = svd.matrixU() * Eigen::Vector3d(1, 1, sign).asDiagonal() * svd.matrixV().transpose();
+  T.leftCols<3>() = closest_rotation(C);
   T.col(3) = x_mean - T.leftCols<3>() * p_mean;
   return T;
 }
@@ -139,7 +137,7 @@ std::size_t seed_of(const State& state, const std::vector<std::size_t>& members)
 std::vector<std::size_t> around(const State& state, std::size_t seed, std::size_t count) {
   std::vector<std::size_t> reached{seed};
   for (std::size_t at = 0; at < reached.size() && reached.size() < count; ++at)
-    for (const std::size_t v : state.neighbours[reached[at]])
+    for (const Index v : state.neighbours[reached[at]])
       if (state.cluster[v] == state.cluster[seed] && reached.size() < count &&
           std::find(reached.begin(), reached.end(), v) == reached.end())
         reached.push_back(v);
@@ -172,26 +170,6 @@ std::size_t least_needed(const State& state) {
   std::vector<double> loss(state.T.size(), 0);
   for (std::size_t v = 0; v < state.vertices(); ++v) loss[state.cluster[v]] += state.otherwise[v] - state.error[v];
   return static_cast<std::size_t>(std::min_element(loss.begin(), loss.end()) - loss.begin());
-}
-
-std::vector<std::vector<std::size_t>> neighbours_of(const Mesh& mesh) {
-  std::vector<std::vector<std::size_t>> out(mesh.vertex_count());
-  std::size_t first = 0;
-  for (const Index size : mesh.face_sizes) {
-    for (std::size_t i = 0; i < size; ++i) {
-      const Index a = mesh.corners[first + i];
-      const Index b = mesh.corners[first + (i + 1) % size];
-      if (a == b) continue;
-      out[a].push_back(b);
-      out[b].push_back(a);
-    }
-    first += size;
-  }
-  for (auto& list : out) {
-    std::sort(list.begin(), list.end());
-    list.erase(std::unique(list.begin(), list.end()), list.end());
-  }
-  return out;
 }
 
 double e_rms(const State& state, double radius) {
@@ -231,7 +209,7 @@ Rig solve_clusters(const Sequence& sequence, const ClustersOptions& options, Fit
   state.input = &sequence;
   state.threads = options.threads;
   state.rest = sequence.rest.positions.cast<double>();
-  state.neighbours = neighbours_of(sequence.rest);
+  state.neighbours = mesh_adjacency(sequence.rest);
   state.cluster.assign(sequence.vertex_count(), 0);
   state.error.assign(sequence.vertex_count(), 0);
   state.otherwise.assign(sequence.vertex_count(), 0);

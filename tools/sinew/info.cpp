@@ -1,9 +1,71 @@
+#include <fmt/format.h>
+
 #include "commands.h"
+#include "inputs.h"
+#include "report.h"
+#include "sinew/core/error.h"
 
 namespace sinew::tool {
+namespace {
+
+struct Request {
+  std::shared_ptr<SequenceInputs> inputs;
+  bool json = false;
+};
+
+/// A single file that holds a rig is described as one; everything else is a sequence.
+Json facts_of_inputs(const SequenceInputs& inputs) {
+  if (inputs.paths.size() == 1 && inputs.frames.empty()) {
+    try {
+      return facts_of(read_rig_file(inputs.paths.front(), inputs.read));
+    } catch (const Error&) {  // not a rig: whatever is wrong with it as a sequence is said below
+    }
+  }
+  return facts_of(read_inputs(inputs));
+}
+
+void print_facts(const Json& facts) {
+  const auto line = [](const char* name, const std::string& value) { fmt::print("{:<11} {}\n", name, value); };
+  const auto number = [&](const char* key) { return facts[key].get<double>(); };
+  line("kind", facts["kind"].get<std::string>());
+  line("vertices", fmt::format("{}", facts["vertices"].get<std::size_t>()));
+  line("faces", fmt::format("{}", facts["faces"].get<std::size_t>()));
+  for (const Json& piece : facts["pieces"])
+    line("  piece", fmt::format("{} ({} vertices, {} faces)", piece["name"].get<std::string>(),
+                                piece["vertices"].get<std::size_t>(), piece["faces"].get<std::size_t>()));
+  line("frames", fmt::format("{} ({} s)", facts["frames"].get<std::size_t>(), short_number(number("seconds"))));
+  for (const Json& clip : facts["clips"])
+    line("  clip", fmt::format("{} ({} frames)", clip["name"].get<std::string>(), clip["frames"].get<std::size_t>()));
+  if (facts.contains("bones")) {
+    line("bones", fmt::format("{}, {}{}", facts["bones"].get<std::size_t>(), facts["transforms"].get<std::string>(),
+                              facts["skeleton"].get<bool>() ? ", a skeleton" : ""));
+    line("influences", fmt::format("{}", facts["influences"].get<int>()));
+    if (facts["corrections"].get<std::size_t>() > 0)
+      line("corrections", fmt::format("rank {}", facts["corrections"].get<std::size_t>()));
+  }
+  line("diagonal", short_number(number("diagonal")));
+  line("memory", size_text(number("memory_bytes")));
+}
+
+}  // namespace
 
 void add_info(CLI::App& app) {
-  app.add_subcommand("info", "What a file holds");
+  CLI::App& command = *app.add_subcommand("info", "What a rig or a sequence holds");
+  auto request = std::make_shared<Request>();
+  request->inputs = add_sequence_inputs(command);
+  command.add_flag("--json", request->json, "As JSON");
+  command.footer(std::string(kSequenceHelp) + R"(
+
+Examples:
+  sinew info rig.glb
+  sinew info horse-gallop --json)");
+  command.callback([request] {
+    const Json facts = facts_of_inputs(*request->inputs);
+    if (request->json)
+      fmt::print("{}\n", facts.dump(2));
+    else
+      print_facts(facts);
+  });
 }
 
 }  // namespace sinew::tool

@@ -12,9 +12,11 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", std::string("sinew ") + SINEW_VERSION);
   app.require_subcommand(1);
   app.get_formatter()->column_width(30);
+  tool::add_demo(app);
   tool::add_solve(app);
   tool::add_evaluate(app);
   tool::add_info(app);
+  tool::add_convert(app);
   tool::add_view(app);
   app.footer(
       "'sinew COMMAND --help' explains one command. Data goes to stdout, everything else to stderr.\n"

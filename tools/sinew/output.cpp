@@ -12,12 +12,9 @@ void check_output(const std::filesystem::path& target, const std::vector<std::fi
   const auto refuse = [&](const std::string& why) {
     throw Error(ErrorKind::output, fmt::format("{}: {}", target.string(), why));
   };
-  std::filesystem::path beside = target;
-  if (target.extension() == ".pc2" || target.extension() == ".mdd") beside.replace_extension(".obj");
-  for (const std::filesystem::path& input : inputs) {
-    if (same_file(target, input)) refuse("is an input; nothing is written over what is read");
-    if (same_file(beside, input)) refuse(fmt::format("would write {} beside it, which is an input", beside.string()));
-  }
+  for (const std::filesystem::path& written : files_written(target))
+    for (const std::filesystem::path& input : inputs)
+      if (same_file(written, input)) refuse(fmt::format("would be written over {}, which is an input", input.string()));
   if (!folder_allowed && std::filesystem::is_directory(target)) refuse("is a folder, a file name is expected");
   const std::filesystem::path folder = target.has_parent_path() ? target.parent_path() : ".";
   if (!std::filesystem::is_directory(folder)) refuse(fmt::format("there is no folder {}", folder.string()));

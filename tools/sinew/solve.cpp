@@ -74,8 +74,9 @@ void add_shared_options(CLI::App& command, Request& request) {
       ->check(CLI::IsMember({"weights", "motion", "all", "joints"}))
       ->needs(rig)
       ->group(group);
-  command.add_option("--lock", options.lock, "Bones that keep their motion, by name or number")
+  command.add_option("--lock", options.lock, "A bone that keeps its motion, by name or number; may be repeated")
       ->needs(rig)
+      ->allow_extra_args(false)
       ->group(group);
 }
 
@@ -116,15 +117,6 @@ const Method& chosen_method(const std::vector<Method>& methods, const Request& r
   return *found;
 }
 
-Json report_json(const Outcome& outcome, const Sequence& sequence, const std::filesystem::path& file) {
-  Json out{{"sinew", SINEW_VERSION}, {"file", file.string()}, {"bytes", outcome.bytes}, {"seconds", outcome.seconds}};
-  out["input"] = facts_of(sequence);
-  out["rig"] = facts_of(outcome.rig);
-  out["errors"] = facts_of(outcome.errors);
-  out["solve"] = facts_of(outcome.report);
-  return out;
-}
-
 void run(const std::vector<Method>& methods, Request& request, const CLI::App& command) {
   const Method& method = chosen_method(methods, request, command);
   if (request.output.extension() != ".glb")
@@ -134,14 +126,14 @@ void run(const std::vector<Method>& methods, Request& request, const CLI::App& c
   check_output(request.output, inputs);
   if (!request.report.empty()) {
     check_output(request.report, inputs);
-    if (std::filesystem::weakly_canonical(request.report) == std::filesystem::weakly_canonical(request.output))
+    if (same_file(std::filesystem::absolute(request.report), std::filesystem::absolute(request.output)))
       misused("--report and -o name the same file");
   }
   const Sequence sequence = read_inputs(*request.inputs);
   if (!request.given.empty()) request.options.given = read_rig_file(request.given);
 
   const Outcome outcome = solve_to_file(method, sequence, request.options, request.output, request.keep_partial);
-  const Json json = report_json(outcome, sequence, request.output);
+  const Json json = solve_report(outcome, sequence, request.output);
   if (!request.report.empty()) write_json(request.report, json);
   if (request.json) {
     fmt::print("{}\n", json.dump(2));
@@ -153,6 +145,15 @@ void run(const std::vector<Method>& methods, Request& request, const CLI::App& c
 }
 
 }  // namespace
+
+Json solve_report(const Outcome& outcome, const Sequence& sequence, const std::filesystem::path& file) {
+  Json out{{"sinew", SINEW_VERSION}, {"file", file.string()}, {"bytes", outcome.bytes}, {"seconds", outcome.seconds}};
+  out["input"] = facts_of(sequence);
+  out["rig"] = facts_of(outcome.rig);
+  out["errors"] = facts_of(outcome.errors);
+  out["solve"] = facts_of(outcome.report);
+  return out;
+}
 
 int influences_of(const SolveOptions& options, int otherwise) {
   if (options.influences.empty()) return otherwise;

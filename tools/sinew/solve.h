@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "report.h"
 #include "sinew/core/fit_report.h"
 #include "sinew/core/progress.h"
 #include "sinew/core/rig.h"
@@ -79,5 +80,8 @@ struct Outcome {
 /// When the user interrupts: Error{interrupted} and nothing written, or with keep_partial the best model so far.
 Outcome solve_to_file(const Method& method, const Sequence& sequence, const SolveOptions& options,
                       const std::filesystem::path& target, bool keep_partial);
+
+/// What --report writes: the file, the input, the rig, its errors and how the solve went.
+Json solve_report(const Outcome& outcome, const Sequence& sequence, const std::filesystem::path& file);
 
 }  // namespace sinew::tool

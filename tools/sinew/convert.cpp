@@ -1,0 +1,83 @@
+#include <fmt/format.h>
+
+#include <numeric>
+
+#include "commands.h"
+#include "inputs.h"
+#include "interrupt.h"
+#include "output.h"
+#include "report.h"
+#include "sinew/core/error.h"
+
+namespace sinew::tool {
+namespace {
+
+struct Request {
+  std::shared_ptr<SequenceInputs> inputs;
+  std::filesystem::path output;
+};
+
+/// A sequence as a model that any glTF player shows: one bone that never moves, one morph target per frame.
+Rig as_morphs(const Sequence& sequence) {
+  const auto frames = static_cast<Eigen::Index>(sequence.frame_count());
+  Rig rig;
+  rig.rest = sequence.rest;
+  rig.times = sequence.times;
+  rig.clips = sequence.clips;
+  rig.transforms = Transforms::rigid;
+  const Vector3 center = sequence.rest.positions.rowwise().mean();
+  rig.bones = {{"root", -1, center, center}};
+  rig.motion = Motion(sequence.frame_count(), 1);
+  rig.weights = {1, std::vector<Index>(sequence.vertex_count(), 0), std::vector<float>(sequence.vertex_count(), 1.0F)};
+  rig.corrections.emplace();
+  rig.corrections->coefficients = Eigen::MatrixXf::Identity(frames, frames);
+  for (std::size_t f = 0; f < sequence.frame_count(); ++f)
+    rig.corrections->offsets.emplace_back(sequence.frames[f] - sequence.rest.positions);
+  return rig;
+}
+
+/// A rig where the one input is a file that holds one.
+std::optional<Rig> rig_of(const SequenceInputs& inputs) {
+  if (inputs.paths.size() != 1 || !inputs.frames.empty() || !inputs.read.rest.empty()) return std::nullopt;
+  try {
+    return read_rig_file(inputs.paths.front(), inputs.read);
+  } catch (const Error&) {  // not a rig: read as a sequence
+    return std::nullopt;
+  }
+}
+
+void run(const Request& request) {
+  const bool to_glb = request.output.extension() == ".glb";
+  check_output(request.output, request.inputs->paths, request.output.extension().empty());
+  if (to_glb) {
+    const std::optional<Rig> rig = rig_of(*request.inputs);
+    write_rig(request.output, rig ? *rig : as_morphs(read_inputs(*request.inputs)));
+  } else {
+    const Sequence sequence = read_inputs(*request.inputs);
+    stop_if_interrupted("interrupted: nothing was written");
+    write_sequence(request.output, sequence);
+  }
+  for (const std::filesystem::path& file : files_written(request.output)) fmt::print("{}\n", file.string());
+}
+
+}  // namespace
+
+void add_convert(CLI::App& app) {
+  CLI::App& command = *app.add_subcommand("convert", "A rig or a sequence in another format");
+  auto request = std::make_shared<Request>();
+  request->inputs = add_sequence_inputs(command);
+  command
+      .add_option("-o,--output", request->output,
+                  "What to write: .pc2, .mdd, .npz, .glb, or a folder (no extension) of OBJ files")
+      ->required();
+  command.footer(std::string(kSequenceHelp) + R"(
+A rig is posed in every frame. A rig written as .glb stays one; a sequence becomes one morph target per frame.
+
+Examples:
+  sinew convert rig.glb -o frames.pc2
+  sinew convert walk.abc -o walk.glb
+  sinew convert rest.obj frames.pc2 -o obj-frames --frames 0:100:10)");
+  command.callback([request] { run(*request); });
+}
+
+}  // namespace sinew::tool

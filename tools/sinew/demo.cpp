@@ -1,0 +1,78 @@
+#include <fmt/format.h>
+
+#include "commands.h"
+#include "output.h"
+#include "report.h"
+#include "sinew/core/error.h"
+#include "sinew/io/output_file.h"
+#include "sinew/make/character.h"
+#include "sinew/view/page.h"
+#include "solve.h"
+
+namespace sinew::tool {
+namespace {
+
+struct Request {
+  std::filesystem::path folder = "demo";
+  CharacterOptions character;
+  SolveOptions solve;
+  int bones = 28;
+};
+
+void make_folder(const std::filesystem::path& folder) {
+  if (std::filesystem::is_directory(folder)) return;
+  check_output(folder, {});
+  std::error_code failure;
+  if (!std::filesystem::create_directory(folder, failure))
+    throw Error(ErrorKind::output, fmt::format("{}: cannot be made: {}", folder.string(), failure.message()));
+}
+
+void run(Request& request) {
+  make_folder(request.folder);
+  const std::filesystem::path file = request.folder / "rig.glb";
+  const std::filesystem::path report = request.folder / "report.json";
+  for (const auto& path : {file, report}) check_output(path, {});
+  const Character character = make_character(request.character);
+  fmt::print(stderr, "a creature of {} vertices, {} frames of walking and waving, made with {} bones\n",
+             character.sequence.vertex_count(), character.sequence.frame_count(), character.truth.bone_count());
+  request.solve.bones = request.bones;
+  request.solve.threads = request.character.threads;
+  const Method method = solve_methods().front();
+  const Outcome outcome = solve_to_file(method, character.sequence, request.solve, file, false);
+  const Json json = solve_report(outcome, character.sequence, file);
+  write_json(report, json);
+  print_table(result_header(), {result_row(outcome.rig, outcome.errors, outcome.seconds, file.string())});
+  if (!has_viewer()) return;
+  const std::filesystem::path page = request.folder / "index.html";
+  PageOptions options;
+  options.name = "sinew demo";
+  options.original = &character.sequence;
+  options.report = json.dump();
+  OutputFile html(page);
+  html.write(std::string_view(view_page(read_file(file), options)));
+  html.commit();
+  fmt::print(stderr, "open {} in a browser to see it beside the original\n", page.string());
+}
+
+}  // namespace
+
+void add_demo(CLI::App& app) {
+  CLI::App& command = *app.add_subcommand("demo", "Generate a creature, forget its bones, find them again");
+  auto request = std::make_shared<Request>();
+  request->character.bulge = 0.2;
+  request->character.noise = 0.0005;
+  command.add_option("-o,--output", request->folder, "Folder to write to, made if missing (demo)");
+  command.add_option("--vertices", request->character.vertices, "Vertices of the creature (6000)")
+      ->check(CLI::Range(500, 500000));
+  command.add_option("--bones", request->bones, "Bones to find (28)")->check(CLI::Range(1, 1000));
+  command.add_option("--seed", request->character.seed, "Another seed is another creature (1)");
+  command.add_option("--threads", request->character.threads, "Threads (all cores)")->check(CLI::Range(0, 4096));
+  command.footer(R"(Writes DIR/rig.glb, DIR/report.json and, where the viewer was built, DIR/index.html.
+
+Examples:
+  sinew demo
+  sinew demo -o /tmp/creature --vertices 20000 --seed 7)");
+  command.callback([request] { run(*request); });
+}
+
+}  // namespace sinew::tool
