@@ -1,0 +1,281 @@
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+#include <thread>
+
+#include "sinew/io/io.h"
+#include "sinew/io/output_file.h"
+#include "sinew/make/character.h"
+#include "support/support.h"
+
+/// The contract of the command line: exit status, what goes where, and nothing written on error.
+namespace sinew {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Result {
+  int status = -1;
+  std::string out;
+  std::string err;
+};
+
+std::string text_of(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+/// A folder with a small sequence in it, and the program run inside it.
+class Program : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    CharacterOptions options;
+    options.vertices = 500;
+    options.walk_frames = 5;
+    options.wave_frames = 3;
+    options.components = false;
+    sequence_ = make_character(options).sequence;
+    write_sequence(folder_ / "walk.pc2", sequence_);
+    files_ = files();
+  }
+
+  pid_t start(const std::vector<std::string>& arguments) {
+    const pid_t child = fork();
+    if (child != 0) return child;
+    if (chdir(folder_.path().c_str()) != 0) _exit(99);
+    const int out = open("/dev/null", O_RDONLY);
+    dup2(out, 0);
+    dup2(open((streams_ / "out").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), 1);
+    dup2(open((streams_ / "err").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), 2);
+    std::vector<char*> argv;
+    std::string name = SINEW_PROGRAM;
+    argv.push_back(name.data());
+    for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+    argv.push_back(nullptr);
+    execv(SINEW_PROGRAM, argv.data());
+    _exit(98);
+  }
+
+  Result finish(pid_t child) {
+    int state = 0;
+    waitpid(child, &state, 0);
+    Result result;
+    result.status = WIFEXITED(state) ? WEXITSTATUS(state) : 1000 + WTERMSIG(state);
+    result.out = text_of(streams_ / "out");
+    result.err = text_of(streams_ / "err");
+    return result;
+  }
+
+  Result run(const std::vector<std::string>& arguments) { return finish(start(arguments)); }
+
+  std::set<std::string> files() const {
+    std::set<std::string> out;
+    for (const auto& entry : fs::recursive_directory_iterator(folder_.path()))
+      out.insert(fs::relative(entry.path(), folder_.path()).string());
+    return out;
+  }
+
+  /// Runs and expects this status, a sentence on stderr that holds `part`, no data and no file.
+  void expect_refused(int status, const std::string& part, const std::vector<std::string>& arguments) {
+    std::string line;
+    for (const std::string& argument : arguments) line += " " + argument;
+    SCOPED_TRACE("sinew" + line);
+    const std::set<std::string> before = files();
+    const Result result = run(arguments);
+    EXPECT_EQ(result.status, status) << result.err;
+    EXPECT_NE(result.err.find(part), std::string::npos) << "stderr: " << result.err;
+    EXPECT_EQ(result.out, "");
+    EXPECT_EQ(files(), before);
+  }
+
+  void write(const std::string& name, const std::string& text) {
+    fs::create_directories((folder_ / name).parent_path());
+    std::ofstream(folder_ / name, std::ios::binary) << text;
+  }
+
+  test::TemporaryFolder folder_;
+  test::TemporaryFolder streams_;
+  Sequence sequence_;
+  std::set<std::string> files_;
+};
+
+TEST_F(Program, SaysItsVersionAndExplainsEveryCommand) {
+  const Result version = run({"--version"});
+  EXPECT_EQ(version.status, 0);
+  EXPECT_EQ(version.out.rfind("sinew ", 0), 0U);
+  const Result help = run({"--help"});
+  EXPECT_EQ(help.status, 0);
+  for (const std::string command : {"demo", "solve", "evaluate", "info", "convert"}) {
+    EXPECT_NE(help.out.find(command), std::string::npos) << command;
+    const Result own = run({command, "--help"});
+    EXPECT_EQ(own.status, 0);
+    EXPECT_NE(own.out.find("Examples:"), std::string::npos) << command;
+  }
+}
+
+TEST_F(Program, WrongUsageIsStatusTwo) {
+  expect_refused(2, "", {});
+  expect_refused(2, "", {"dance"});
+  expect_refused(2, "--output", {"solve", "walk.pc2"});
+  expect_refused(2, "--method", {"solve", "walk.pc2", "-o", "r.glb", "--method", "magic"});
+  expect_refused(2, "--bones", {"solve", "walk.pc2", "-o", "r.glb", "--bones", "0"});
+  expect_refused(2, "--influences", {"solve", "walk.pc2", "-o", "r.glb", "--influences", "many"});
+  expect_refused(2, "--frames", {"solve", "walk.pc2", "-o", "r.glb", "--frames", "3"});
+  expect_refused(2, "select nothing", {"solve", "walk.pc2", "-o", "r.glb", "--frames", "90:95"});
+  expect_refused(2, "--max-error", {"solve", "walk.pc2", "-o", "r.glb", "--method", "clusters", "--max-error", "1"});
+  expect_refused(2, ".glb", {"solve", "walk.pc2", "-o", "r.fbx"});
+  expect_refused(2, "--fit", {"solve", "walk.pc2", "-o", "r.glb", "--fit", "weights"});
+  expect_refused(2, "same file", {"solve", "walk.pc2", "-o", "r.glb", "--report", "./r.glb"});
+}
+
+TEST_F(Program, UnusableInputIsStatusThreeAndNothingIsWritten) {
+  expect_refused(3, "nowhere", {"solve", "nowhere", "-o", "r.glb"});
+  expect_refused(3, "nowhere.glb", {"evaluate", "nowhere.glb", "walk.pc2"});
+  fs::create_directory(folder_ / "empty");
+  expect_refused(3, "empty", {"solve", "empty", "-o", "r.glb"});
+  write("a/f1.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n");
+  write("a/f2.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 1 1 1\nf 1 2 3\n");
+  expect_refused(3, "f2.obj", {"solve", "a", "-o", "r.glb"});
+  write("b/f1.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n");
+  write("b/f2.obj", "v 0 0 0\nv nan 0 0\nv 0 1 0\nf 1 2 3\n");
+  expect_refused(3, "finite", {"solve", "b", "-o", "r.glb"});
+  const std::string cache = text_of(folder_ / "walk.pc2");
+  write("walk_cut.pc2", cache.substr(0, cache.size() / 2));
+  expect_refused(3, "walk_cut.pc2", {"solve", "walk.obj", "walk_cut.pc2", "-o", "r.glb"});
+  write("broken.glb", "glTF\x02");
+  expect_refused(3, "broken.glb", {"info", "broken.glb"});
+  expect_refused(3, "vertices", {"solve", "walk.pc2", "b/f1.obj", "-o", "r.glb"});
+}
+
+TEST_F(Program, OutputsThatCannotBeWrittenAreRefusedBeforeTheWork) {
+  expect_refused(3, "no folder", {"solve", "walk.pc2", "-o", "missing/r.glb"});
+  expect_refused(3, "no folder", {"solve", "walk.pc2", "-o", "r.glb", "--report", "missing/r.json"});
+  ASSERT_EQ(run({"convert", "walk.pc2", "-o", "morphs.glb"}).status, 0);
+  expect_refused(3, "which is an input", {"solve", "morphs.glb", "-o", "./morphs.glb"});
+  expect_refused(3, "which is an input",
+                 {"convert", "walk.obj", "walk.pc2", "-o", "../" + folder_.path().filename().string() + "/walk.pc2"});
+  expect_refused(3, "which is an input",
+                 {"convert", "walk.obj", "walk.pc2", "-o", "walk.mdd"});  // would write walk.obj
+  fs::create_directory(folder_ / "r.glb");
+  expect_refused(3, "is a folder", {"solve", "walk.pc2", "-o", "r.glb"});
+  if (geteuid() == 0) return;  // root may write anywhere
+  fs::create_directory(folder_ / "closed");
+  fs::permissions(folder_ / "closed", fs::perms::owner_read | fs::perms::owner_exec);
+  expect_refused(3, "cannot be written to", {"solve", "walk.pc2", "-o", "closed/r.glb"});
+}
+
+TEST_F(Program, SolvesWritesReportsAndEvaluatesTheSameFigures) {
+  const Result solved = run({"solve", "walk.obj", "walk.pc2", "-o", "r.glb", "--method", "clusters", "--bones", "9",
+                             "--report", "r.json", "--json"});
+  ASSERT_EQ(solved.status, 0) << solved.err;
+  EXPECT_EQ(solved.err, "");  // no progress where there is no terminal
+  const auto report = nlohmann::json::parse(solved.out);
+  EXPECT_EQ(nlohmann::json::parse(text_of(folder_ / "r.json")), report);
+  EXPECT_EQ(report["rig"]["bones"], 9);
+  EXPECT_EQ(report["input"]["vertices"], sequence_.vertex_count());
+  EXPECT_EQ(report["bytes"], fs::file_size(folder_ / "r.glb"));
+
+  const Result evaluated = run({"evaluate", "r.glb", "walk.pc2", "--json", "--per-vertex"});
+  ASSERT_EQ(evaluated.status, 0) << evaluated.err;
+  const auto errors = nlohmann::json::parse(evaluated.out)["errors"];
+  EXPECT_EQ(errors["e_rms"], report["errors"]["e_rms"]);
+  EXPECT_EQ(errors["per_vertex_percent"].size(), sequence_.vertex_count());
+  EXPECT_EQ(errors["per_frame_percent"].size(), sequence_.frame_count());
+
+  const Result table = run({"evaluate", "r.glb", "walk.pc2"});
+  EXPECT_NE(table.out.find("E_RMS"), std::string::npos);
+  const auto facts = nlohmann::json::parse(run({"info", "r.glb", "--json"}).out);
+  EXPECT_EQ(facts["kind"], "rig");
+  EXPECT_EQ(facts["frames"], sequence_.frame_count());
+  std::set<std::string> expected = files_;
+  expected.insert({"r.glb", "r.json"});
+  EXPECT_EQ(files(), expected);
+  expect_refused(3, "frames", {"evaluate", "r.glb", "walk.pc2", "--frames", "0:4"});
+}
+
+TEST_F(Program, TheSameSeedGivesTheSameFileForAnyThreadCount) {
+  ASSERT_EQ(run({"solve", "walk.pc2", "-o", "one.glb", "--bones", "9", "--threads", "1"}).status, 0);
+  ASSERT_EQ(run({"solve", "walk.pc2", "-o", "two.glb", "--bones", "9", "--threads", "2"}).status, 0);
+  EXPECT_EQ(text_of(folder_ / "one.glb"), text_of(folder_ / "two.glb"));
+}
+
+TEST_F(Program, SeveralSequencesAreClipsOfOneRig) {
+  const Result solved = run({"solve", "walk.obj", "walk.pc2", "walk.pc2", "-o", "r.glb", "--method", "clusters",
+                             "--bones", "5", "--frames", "2:"});
+  ASSERT_EQ(solved.status, 0) << solved.err;
+  const auto facts = nlohmann::json::parse(run({"info", "r.glb", "--json"}).out);
+  EXPECT_EQ(facts["frames"], 2 * sequence_.frame_count() - 2);
+  EXPECT_EQ(facts["clips"].size(), 2U);
+}
+
+TEST_F(Program, ConvertsARigToFramesAndFramesToMorphs) {
+  ASSERT_EQ(run({"solve", "walk.pc2", "-o", "r.glb", "--method", "clusters", "--bones", "5"}).status, 0);
+  for (const std::string output : {"posed.pc2", "posed.mdd", "posed.npz", "posed", "posed.glb"}) {
+    const Result converted = run({"convert", "r.glb", "-o", output});
+    EXPECT_EQ(converted.status, 0) << output << ": " << converted.err;
+    EXPECT_NE(converted.out.find(output), std::string::npos);
+    const Result evaluated = run({"evaluate", "r.glb", output, "--json"});
+    ASSERT_EQ(evaluated.status, 0) << output << ": " << evaluated.err;
+    EXPECT_LT(nlohmann::json::parse(evaluated.out)["errors"]["e_rms"].get<double>(), 1e-3) << output;
+  }
+  ASSERT_EQ(run({"convert", "walk.obj", "walk.pc2", "-o", "morphs.glb"}).status, 0);
+  const Result evaluated = run({"evaluate", "morphs.glb", "walk.pc2", "--json"});
+  ASSERT_EQ(evaluated.status, 0) << evaluated.err;
+  EXPECT_LT(nlohmann::json::parse(evaluated.out)["errors"]["e_rms"].get<double>(), 1e-3);
+}
+
+TEST_F(Program, TheDemoWritesItsFilesAndATable) {
+  const Result demo = run({"demo", "-o", "demo", "--vertices", "800", "--bones", "12"});
+  ASSERT_EQ(demo.status, 0) << demo.err;
+  EXPECT_NE(demo.out.find("E_RMS"), std::string::npos);
+  EXPECT_TRUE(fs::exists(folder_ / "demo/rig.glb"));
+  EXPECT_LT(nlohmann::json::parse(text_of(folder_ / "demo/report.json"))["errors"]["e_rms"].get<double>(), 40);
+  expect_refused(3, "no folder", {"demo", "-o", "not/there"});
+}
+
+class Interrupted : public Program {
+ protected:
+  /// A sequence that keeps the solver busy for seconds; the signal comes once the program has read it.
+  Result interrupt(std::vector<std::string> extra, int signal) {
+    CharacterOptions options;
+    options.vertices = 4000;
+    options.walk_frames = 40;
+    options.wave_frames = 40;
+    options.noise = 0.01;
+    write_sequence(folder_ / "long.pc2", make_character(options).sequence);
+    files_ = files();
+    extra.insert(extra.begin(), {"solve", "long.pc2", "-o", "r.glb", "--method", "clusters", "--bones", "300"});
+    const pid_t child = start(extra);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+    kill(child, signal);
+    return finish(child);
+  }
+};
+
+TEST_F(Interrupted, WritesNothingAndIsStatus130) {
+  const Result result = interrupt({"--report", "r.json"}, SIGINT);
+  EXPECT_EQ(result.status, 130) << result.err;
+  EXPECT_NE(result.err.find("interrupted"), std::string::npos);
+  EXPECT_EQ(files(), files_);
+}
+
+TEST_F(Interrupted, KeepPartialWritesTheBestModelSoFar) {
+  const Result result = interrupt({"--keep-partial"}, SIGTERM);
+  EXPECT_EQ(result.status, 130) << result.err;
+  EXPECT_NE(result.err.find("best model so far"), std::string::npos) << result.err;
+  ASSERT_TRUE(fs::exists(folder_ / "r.glb"));
+  EXPECT_EQ(run({"evaluate", "r.glb", "long.pc2"}).status, 0);
+}
+
+}  // namespace
+}  // namespace sinew
