@@ -1,0 +1,82 @@
+#include "sinew/evaluate/skeleton_match.h"
+
+#include <gtest/gtest.h>
+
+#include <Eigen/Geometry>
+
+namespace sinew {
+namespace {
+
+/// A chain of bones along x with joints at 1, 2, 3, ... that all bend but the last, which turns by 2 degrees only.
+Rig chain(int bones) {
+  Rig rig;
+  rig.rest.positions.resize(3, 2 * bones);
+  rig.weights.influences = 1;
+  rig.motion = Motion(2, static_cast<std::size_t>(bones));
+  rig.times = {0, 1};
+  rig.jointed = true;
+  rig.transforms = Transforms::rigid;
+  Eigen::Isometry3f world = Eigen::Isometry3f::Identity();
+  for (int b = 0; b < bones; ++b) {
+    const auto x = static_cast<float>(b);
+    rig.bones.push_back({"bone" + std::to_string(b), b - 1, {x, 0, 0}, {x + 1, 0, 0}});
+    rig.rest.positions.col(2 * b) = Vector3(x + 0.25F, 0.5F, 0);
+    rig.rest.positions.col(2 * b + 1) = Vector3(x + 0.75F, -0.5F, 0.3F);
+    for (int i = 0; i < 2; ++i) {
+      rig.weights.bones.push_back(static_cast<Index>(b));
+      rig.weights.values.push_back(1);
+    }
+    const float degrees = b + 1 == bones ? 2 : 20;
+    world = world * Eigen::Translation3f(x, 0, 0) * Eigen::AngleAxisf(degrees * 0.01745329F, Vector3::UnitZ()) *
+            Eigen::Translation3f(-x, 0, 0);
+    rig.motion(1, static_cast<std::size_t>(b)) = world.matrix().topRows<3>();
+  }
+  rig.check();
+  return rig;
+}
+
+TEST(SkeletonMatch, ARigMatchesItself) {
+  const Rig rig = chain(5);
+  const SkeletonMatch match = match_skeletons(rig, rig);
+  ASSERT_EQ(match.joints.size(), 3U) << "the root is no joint and the last one bends by 2 degrees only";
+  EXPECT_EQ(match.joints[0].name, "bone1");
+  EXPECT_NEAR(match.joints[1].degrees, 20, 1e-3);
+  EXPECT_EQ(match.recall, 1);
+  EXPECT_EQ(match.precision, 1);
+  EXPECT_EQ(match.parent_agreement, 1);
+}
+
+TEST(SkeletonMatch, AMissingAndAnInventedJointLowerRecallAndPrecision) {
+  const Rig known = chain(5);
+  Rig moved = known;
+  moved.bones[2].head.y() += 1;
+  const SkeletonMatch match = match_skeletons(moved, known);
+  EXPECT_NEAR(match.recall, 2.0 / 3, 1e-9);
+  EXPECT_NEAR(match.precision, 3.0 / 4, 1e-9);
+  EXPECT_FALSE(match.joints[1].found);
+  EXPECT_EQ(match.parent_agreement, 1) << "joints 1 and 3 are neighbours when 2 is not found";
+}
+
+TEST(SkeletonMatch, AnotherRootDoesNotMatterButAnotherTreeDoes) {
+  const Rig known = chain(5);
+  Rig star = known;
+  for (std::size_t b = 1; b < 5; ++b) star.bones[b].parent = 0;
+  EXPECT_EQ(match_skeletons(star, known).parent_agreement, 1) << "every pair of joints shares bone 0";
+  Rig twisted = known;
+  twisted.bones[1].head = known.bones[3].head;
+  twisted.bones[3].head = known.bones[2].head;
+  twisted.bones[2].head = known.bones[1].head;
+  EXPECT_LT(match_skeletons(twisted, known).parent_agreement, 1);
+  EXPECT_EQ(match_skeletons(twisted, known).recall, 1);
+}
+
+TEST(SkeletonMatch, AJointThatCarriesTheWholeMeshDoesNotCount) {
+  Rig known = chain(4);
+  for (Index& bone : known.weights.bones) bone = std::max<Index>(bone, 1);
+  const SkeletonMatch match = match_skeletons(known, known);
+  ASSERT_EQ(match.joints.size(), 1U);
+  EXPECT_EQ(match.joints[0].name, "bone2");
+}
+
+}  // namespace
+}  // namespace sinew
