@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "sinew/core/fit_report.h"
+#include "sinew/core/progress.h"
+#include "sinew/core/rig.h"
+#include "sinew/core/sequence.h"
+
+namespace sinew {
+
+struct SkeletonOptions {
+  int clusters = 40;               // rigid clusters to start from: more than the skeleton will need
+  int max_bones = 0;               // bones go until at most this many are left; 0: no limit
+  bool keep_all_bones = false;     // never prune
+  int influences = 4;              // K, 1..8
+  double smoothness = 1e-3;        // ω of the rigidness Laplacian while the tree is found [Le2014 §3.7.2]
+  double final_smoothness = 1e-4;  // the same once joints are strict
+  int soft_iterations = 20;        // with joint constraints of growing weight [Le2014 §3.3]
+  int strict_iterations = 60;      // with joints that hold exactly
+  int moves = 8;                   // tries to move bones to where they gain more
+  std::string root;                // name of the bone to become the root; empty or "auto": nearest the rest centroid
+  std::uint64_t seed = 1;
+  int threads = 0;
+};
+
+/// Skeletal rigging from example poses [Le2014 §3]: a joint hierarchy whose bones only rotate about joints fixed on
+/// their parents (the root also translates), with sparse convex weights.
+///
+/// Follows the dissertation up to the soft joint constraints, then re-fits rotations, joints and weights under strict
+/// ones, so that the error reported is that of the hierarchy as an animator gets it. Notation, derivation and where we
+/// differ: docs/algorithms/skeleton.md. A sequence that never moves gives one bone and a remark.
+/// Throws Error{input} as Sequence::check does, Error{usage} for options out of range.
+Rig solve_skeleton(const Sequence& sequence, const SkeletonOptions& options, FitReport& report,
+                   const Progress& progress = {});
+
+}  // namespace sinew
