@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sinew/math/rotation.h"
 #include "solve/bone_search.h"
 #include "solve/skeleton_rigging.h"
 
@@ -8,7 +9,7 @@ namespace sinew {
 namespace {
 
 constexpr double kJointPull = 1e-4;  // of a joint towards its anchor, relative to its stiffness
-constexpr double kConverged = 1e-3;  // stop when E_RMS fell by less than this share over kWindow rounds
+constexpr double kConverged = 5e-4;  // stop when E_RMS fell by less than this share over kWindow rounds
 constexpr std::size_t kWindow = 6;
 
 std::size_t at(int b) {
@@ -39,12 +40,11 @@ std::vector<Eigen::Matrix3Xd> full_products(const Problem& problem, const Weight
   return out;
 }
 
-/// One round under strict joints: rotations, joints, rotations again, weights.
-void strict_round(Rigging& rig, int steps) {
+/// One round under strict joints for the sums of the current weights: rotations, joints, rotations again, weights.
+void strict_round(Rigging& rig, JointPoses& poses, int steps) {
   const int threads = rig.problem.threads();
   const WeightSums& sums = rig.state.sums;
   const std::vector<Eigen::Matrix3Xd> C = full_products(rig.problem, sums);
-  JointPoses poses = poses_of(frames_of(rig.problem, rig.state.D));
   update_rotations(rig.tree, sums.S, C, steps, threads, poses);
   const Eigen::Matrix3Xd centroid = bone_centroids(rig.state, rig.problem);
   Eigen::Matrix3Xd anchor = rig.tree.joint;
@@ -53,7 +53,27 @@ void strict_round(Rigging& rig, int steps) {
   update_joints(sums.S, C, anchor, kJointPull, rig.tree, poses);
   update_rotations(rig.tree, sums.S, C, 1, threads, poses);
   set_frames(rig.problem, transforms_of(rig.tree, poses), rig.state.D);
-  update_weights(rig, rig.options.influences, rig.options.final_smoothness);
+}
+
+void strict_rounds(Rigging& rig, int rounds, int steps) {
+  JointPoses poses = poses_of(frames_of(rig.problem, rig.state.D));
+  for (int i = 0; i < rounds; ++i) {
+    strict_round(rig, poses, i == 0 ? steps : 2);
+    update_weights(rig, rig.options.influences, rig.options.final_smoothness);
+  }
+}
+
+/// a + beta · (a − b), rotations brought back to rotations.
+void extrapolate(double beta, const JointPoses& before, const Eigen::Matrix3Xd& joint_before, JointPoses& poses,
+                 Eigen::Matrix3Xd& joint) {
+  for (std::size_t f = 0; f < poses.frames(); ++f)
+    for (Eigen::Index b = 0; b < poses.rotation[f].cols() / 3; ++b) {
+      const Eigen::Matrix3d R = poses.rotation[f].middleCols<3>(3 * b);
+      const Eigen::Matrix3d ahead = R + beta * (R - before.rotation[f].middleCols<3>(3 * b));
+      poses.rotation[f].middleCols<3>(3 * b) = closest_rotation(ahead, R);
+    }
+  poses.root += beta * (poses.root - before.root);
+  joint += beta * (joint - joint_before);
 }
 
 /// Takes bone b out of the tree: its neighbours join the one it blends with most, each keeping its joint.
@@ -84,7 +104,7 @@ void shrink_to(Rigging& rig, int most) {
     const std::vector<double> costs =
         removal_costs(rig.problem, bone_gram(rig.problem, rig.state.D), rig.state.weights);
     contract_bone(rig, static_cast<int>(std::min_element(costs.begin(), costs.end()) - costs.begin()));
-    for (int i = 0; i < 2; ++i) strict_round(rig, 3);
+    strict_rounds(rig, 2, 3);
   }
 }
 
@@ -103,21 +123,55 @@ void grow_by(Rigging& rig, int count, std::uint64_t seed) {
     rig.tree.parent.push_back(parent);
     rig.tree.joint.col(b) = fit_joint(rig.state.D, joint_anchor(rig.state, centroid, parent, b), parent, b).position;
   }
-  strict_round(rig, 8);
+  strict_rounds(rig, 1, 8);
 }
 
-/// Runs strict rounds until converged; `record` notes each error. False: asked to stop.
+/// Alternates under strict joints with Nesterov extrapolation of rotations and joints, restarted when the error would
+/// rise, until nothing is gained; `record` notes each error. False: asked to stop.
 template <class Record>
 bool converge(Rigging& rig, int rounds, const Record& record) {
   std::vector<double> errors;
-  for (int i = 0; i < rounds; ++i) {
-    strict_round(rig, i == 0 ? 6 : 2);
-    errors.push_back(rig.e_rms());
-    if (!record(errors.back())) return false;
+  JointPoses poses = poses_of(frames_of(rig.problem, rig.state.D));
+  JointPoses before = poses;
+  Eigen::Matrix3Xd joint_before = rig.tree.joint;
+  double momentum = 1;
+  FitState best = rig.state;
+  JointTree best_tree = rig.tree;
+  bool go_on = true;
+  for (int i = 0; i < rounds && go_on; ++i) {
+    strict_round(rig, poses, i == 0 ? 6 : 2);
+    rig.state.squares = objective(rig.problem, rig.state.sums, rig.state.D);
+    if (rig.state.squares < best.squares) {
+      best = rig.state;
+      best_tree = rig.tree;
+    } else if (momentum > 1) {
+      rig.state = best;
+      rig.tree = best_tree;
+      momentum = 1;
+      poses = poses_of(frames_of(rig.problem, rig.state.D));
+      before = poses;
+      joint_before = rig.tree.joint;
+      update_weights(rig, rig.options.influences, rig.options.final_smoothness);
+      continue;
+    }
+    errors.push_back(rig.problem.e_rms(best.squares));
+    go_on = record(errors.back());
     if (errors.size() > kWindow && errors[errors.size() - 1 - kWindow] - errors.back() <= kConverged * errors.back())
       break;
+    const double next = 0.5 * (1 + std::sqrt(1 + 4 * momentum * momentum));
+    const JointPoses reached = poses;
+    const Eigen::Matrix3Xd joint_reached = rig.tree.joint;
+    extrapolate((momentum - 1) / next, before, joint_before, poses, rig.tree.joint);
+    before = reached;
+    joint_before = joint_reached;
+    momentum = next;
+    set_frames(rig.problem, transforms_of(rig.tree, poses), rig.state.D);
+    update_weights(rig, rig.options.influences, rig.options.final_smoothness);
   }
-  return true;
+  rig.state = best;
+  rig.tree = best_tree;
+  update_weights(rig, rig.options.influences, rig.options.final_smoothness);
+  return go_on;
 }
 
 }  // namespace
@@ -130,7 +184,7 @@ bool strict_rigging(Rigging& rig, FitReport& fit, const Progress& progress) {
     fit.iterations.push_back({error, now_seconds() - start});
     return report(progress, "strict joints", share);
   };
-  strict_round(rig, 12);
+  strict_rounds(rig, 1, 12);
   if (options.max_bones > 0) shrink_to(rig, options.max_bones);
   if (!converge(rig, options.strict_iterations, record)) return false;
   const int bones = rig.state.bones();
@@ -138,7 +192,7 @@ bool strict_rigging(Rigging& rig, FitReport& fit, const Progress& progress) {
     share = static_cast<double>(move + 1) / (options.moves + 1);
     Rigging tried = rig;
     grow_by(tried, std::max(1, bones / 8), options.seed + static_cast<std::uint64_t>(move));
-    for (int i = 0; i < 3; ++i) strict_round(tried, 2);
+    strict_rounds(tried, 3, 2);
     shrink_to(tried, bones);
     if (!converge(tried, options.strict_iterations / 4,
                   [&](double) { return report(progress, "strict joints", share); }))

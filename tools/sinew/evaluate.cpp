@@ -5,17 +5,47 @@
 #include "commands.h"
 #include "inputs.h"
 #include "report.h"
+#include "sinew/evaluate/skeleton_match.h"
 
 namespace sinew::tool {
 namespace {
 
 struct Request {
   std::filesystem::path rig;
+  std::filesystem::path truth;
   std::shared_ptr<SequenceInputs> inputs;
   int threads = 0;
   bool json = false;
   bool per_vertex = false;
 };
+
+Json facts_of(const SkeletonMatch& match) {
+  Json out{{"recall", match.recall},
+           {"precision", match.precision},
+           {"parent_agreement", match.parent_agreement},
+           {"recovered_joints", match.recovered_joints}};
+  Json joints = Json::array();
+  for (const JointMatch& joint : match.joints)
+    joints.push_back({{"name", joint.name},
+                      {"degrees", joint.degrees},
+                      {"percent", joint.percent},
+                      {"nearest", joint.nearest},
+                      {"found", joint.found}});
+  out["joints"] = std::move(joints);
+  return out;
+}
+
+void print(const SkeletonMatch& match) {
+  std::vector<std::vector<std::string>> rows;
+  for (const JointMatch& joint : match.joints)
+    rows.push_back({short_number(joint.degrees), short_number(joint.percent), joint.found ? "yes" : "no",
+                    fmt::format("{} -> {}", joint.name, joint.nearest)});
+  fmt::print("\n");
+  print_table({"bends °", "off by %", "found", "known joint -> nearest"}, rows);
+  fmt::print("recall      {:.2f} of {} known joints that bend\n", match.recall, match.joints.size());
+  fmt::print("precision   {:.2f} of {} recovered joints\n", match.precision, match.recovered_joints);
+  fmt::print("parents     {:.2f} of the edges between found joints agree\n", match.parent_agreement);
+}
 
 void run(const Request& request) {
   const Rig rig = read_rig_file(request.rig);
@@ -26,6 +56,7 @@ void run(const Request& request) {
     out["rig"] = facts_of(rig);
     out["input"] = facts_of(sequence);
     out["errors"] = facts_of(errors, request.per_vertex);
+    if (!request.truth.empty()) out["skeleton"] = facts_of(match_skeletons(rig, read_rig_file(request.truth)));
     fmt::print("{}\n", out.dump(2));
     return;
   }
@@ -39,6 +70,7 @@ void run(const Request& request) {
   fmt::print("max         {} % of the diagonal, {} in its unit (frame {}, vertex {})\n",
              short_number(errors.max_percent), short_number(errors.max_distance), errors.worst_frame,
              errors.worst_vertex);
+  if (!request.truth.empty()) print(match_skeletons(rig, read_rig_file(request.truth)));
 }
 
 }  // namespace
@@ -48,6 +80,7 @@ void add_evaluate(CLI::App& app) {
   auto request = std::make_shared<Request>();
   command.add_option("RIG", request->rig, "A skinned .glb or .gltf")->required();
   request->inputs = add_sequence_inputs(command);
+  command.add_option("--truth", request->truth, "A known rig of the same mesh: compare the joints with its joints");
   command.add_option("--threads", request->threads, "Threads (all cores)")->check(CLI::Range(0, 4096));
   auto* const json = command.add_flag("--json", request->json, "Print everything as JSON, errors per frame included");
   command.add_flag("--per-vertex", request->per_vertex, "With --json: errors per vertex too")->needs(json);
@@ -56,7 +89,8 @@ What the figures mean: docs/conventions.md.
 
 Examples:
   sinew evaluate horse.glb horse-gallop
-  sinew evaluate rig.glb rest.obj frames.pc2 --json)");
+  sinew evaluate rig.glb rest.obj frames.pc2 --json
+  sinew evaluate skeleton.glb Fox.glb --truth Fox.glb)");
   command.callback([request] { run(*request); });
 }
 

@@ -30,8 +30,8 @@ struct Request {
   std::map<const CLI::Option*, std::string> owner;  // method that an option belongs to
 };
 
-const std::vector<std::string> kOptionalShared{"--max-error",  "--influences", "--transforms",
-                                               "--smoothness", "--iterations", "--skeleton",
+const std::vector<std::string> kOptionalShared{"--max-error",  "--min-bones",  "--max-bones",  "--influences",
+                                               "--transforms", "--smoothness", "--iterations", "--skeleton",
                                                "--rig",        "--fit",        "--lock"};
 
 [[noreturn]] void misused(const std::string& sentence) {
@@ -45,6 +45,8 @@ void add_shared_options(CLI::App& command, Request& request) {
   command.add_option("--max-error", options.max_error, "Instead: as few bones as reach this E_RMS")
       ->check(CLI::PositiveNumber)
       ->excludes(bones);
+  command.add_option("--min-bones", options.min_bones, "At least this many bones")->check(CLI::Range(1, 100000));
+  command.add_option("--max-bones", options.max_bones, "At most this many bones")->check(CLI::Range(1, 100000));
   command.add_option("--influences", options.influences, "Bones per vertex: a number, or 'all'")
       ->check([](const std::string& text) {
         const bool number = !text.empty() && text.size() < 6 && std::all_of(text.begin(), text.end(), ::isdigit);
@@ -53,7 +55,7 @@ void add_shared_options(CLI::App& command, Request& request) {
       });
   command.add_option("--transforms", options.transforms, "rigid or affine bones")
       ->check(CLI::IsMember({"rigid", "affine"}));
-  command.add_flag("--skeleton", options.skeleton, "Join the bones in a hierarchy");
+  command.add_flag("--skeleton", options.skeleton, "Join the bones in a hierarchy: --method skeleton");
   command.add_option("--smoothness", options.smoothness, "How much to smooth the weights over the surface")
       ->check(CLI::NonNegativeNumber);
   command.add_option("--iterations", options.iterations, "At most this many iterations")->check(CLI::NonNegativeNumber);
@@ -106,8 +108,9 @@ void add_method_options(CLI::App& command, const std::vector<Method>& methods, R
 
 /// The method of the request, once every option given is one that it understands.
 const Method& chosen_method(const std::vector<Method>& methods, const Request& request, const CLI::App& command) {
-  const auto found =
-      std::find_if(methods.begin(), methods.end(), [&](const Method& m) { return m.name == request.method; });
+  const bool named = command.count("--method") > 0;
+  const std::string wanted = request.options.skeleton && !named ? "skeleton" : request.method;
+  const auto found = std::find_if(methods.begin(), methods.end(), [&](const Method& m) { return m.name == wanted; });
   for (const auto& [option, owner] : request.owner)
     if (option->count() > 0 && owner != found->name)
       misused(fmt::format("{} belongs to --method {}, not to {}", option->get_name(), owner, found->name));

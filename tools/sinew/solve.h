@@ -27,6 +27,8 @@ enum class Quality { fast, balanced, best };
 struct SolveOptions {
   std::optional<int> bones;          // --bones, >= 1
   std::optional<double> max_error;   // --max-error, E_RMS, > 0
+  std::optional<int> min_bones;      // --min-bones, >= 1: bounds of that search
+  std::optional<int> max_bones;      // --max-bones, >= 1
   std::string influences;            // --influences: a number, "all", or empty for the method's default
   std::string transforms;            // --transforms: "rigid", "affine", or empty for the method's default
   std::optional<double> smoothness;  // --smoothness, >= 0
@@ -50,12 +52,14 @@ struct Method {
   std::function<void(CLI::App& command)> add_options;
   std::function<Rig(const Sequence&, const SolveOptions&, FitReport&, const Progress&)> solve;
   /// Which of the shared options it understands beyond --bones, --quality, --seed, --threads and --corrections:
-  /// any of --max-error, --influences, --transforms, --smoothness, --iterations, --skeleton, --rig, --fit, --lock.
+  /// any of --max-error, --min-bones, --max-bones, --influences, --transforms, --smoothness, --iterations, --skeleton,
+  /// --rig, --fit, --lock.
   std::vector<std::string> takes;
 };
 
 Method ssdr_method();
 Method clusters_method();
+Method skeleton_method();
 
 /// All methods, the default first.
 std::vector<Method> solve_methods();

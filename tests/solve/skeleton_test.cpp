@@ -1,0 +1,158 @@
+#include "sinew/solve/skeleton.h"
+
+#include <Eigen/Geometry>
+
+#include "sinew/evaluate/errors.h"
+#include "sinew/evaluate/skeleton_match.h"
+#include "sinew/make/character.h"
+#include "support/matchers.h"
+#include "support/support.h"
+#include "support/zoo.h"
+
+namespace sinew {
+namespace {
+
+Character small_character() {
+  CharacterOptions options;
+  options.vertices = 900;
+  options.walk_frames = 10;
+  options.wave_frames = 8;
+  options.components = false;
+  options.threads = 1;
+  return make_character(options);
+}
+
+SkeletonOptions quick() {
+  SkeletonOptions options;
+  options.clusters = 24;
+  options.moves = 0;
+  options.strict_iterations = 20;
+  options.threads = 1;
+  return options;
+}
+
+TEST(Skeleton, OfAGeneratedCharacterIsStrictAndFitsIt) {
+  const Character character = small_character();
+  FitReport report;
+  const Rig rig = solve_skeleton(character.sequence, quick(), report);
+  rig.check();  // heads stay on their parents, rotations only, convex weights
+  EXPECT_TRUE(rig.jointed);
+  EXPECT_EQ(rig.bones[0].parent, -1);
+  for (std::size_t b = 1; b < rig.bone_count(); ++b) EXPECT_GE(rig.bones[b].parent, 0) << "one root only";
+  EXPECT_THAT(rig.weights, test::HasConvexRows(4));
+  EXPECT_LT(evaluate(rig, character.sequence, 1).rmse_percent, 0.35);
+  EXPECT_GT(match_skeletons(rig, character.truth).recall, 0.5);
+}
+
+TEST(Skeleton, KeepsToTheMostBonesAskedFor) {
+  const Character character = small_character();
+  SkeletonOptions options = quick();
+  options.max_bones = 7;
+  FitReport report;
+  const Rig rig = solve_skeleton(character.sequence, options, report);
+  rig.check();
+  EXPECT_EQ(rig.bone_count(), 7U);
+}
+
+TEST(Skeleton, SameBitsForOneTwoAndSevenThreads) {
+  const Sequence sequence = small_character().sequence;
+  SkeletonOptions options = quick();
+  options.clusters = 10;
+  options.moves = 1;
+  options.strict_iterations = 4;
+  const auto solved = [&](int threads) {
+    options.threads = threads;
+    FitReport report;
+    return solve_skeleton(sequence, options, report);
+  };
+  const Rig one = solved(1);
+  for (const int threads : {2, 7}) {
+    const Rig other = solved(threads);
+    ASSERT_EQ(other.bone_count(), one.bone_count());
+    EXPECT_EQ(other.weights.values, one.weights.values);
+    EXPECT_EQ(other.weights.bones, one.weights.bones);
+    for (std::size_t b = 0; b < one.bone_count(); ++b) {
+      EXPECT_EQ(other.motion(3, b), one.motion(3, b)) << "bone " << b;
+      EXPECT_EQ(other.bones[b].head, one.bones[b].head) << "bone " << b;
+    }
+  }
+}
+
+TEST(Skeleton, OfASequenceThatOnlyMovesAsAWholeIsOneBone) {
+  Sequence sequence = small_character().sequence;
+  for (std::size_t f = 0; f < sequence.frame_count(); ++f) {
+    const Eigen::AngleAxisf turn(0.1F * static_cast<float>(f), Vector3(0.6F, 0, 0.8F));
+    sequence.frames[f] =
+        (turn.toRotationMatrix() * sequence.rest.positions).colwise() + Vector3(static_cast<float>(f), 1, 0);
+  }
+  FitReport report;
+  const Rig rig = solve_skeleton(sequence, quick(), report);
+  EXPECT_EQ(rig.bone_count(), 1U);
+  EXPECT_NE(report.remark.find("one bone"), std::string::npos);
+  EXPECT_LT(evaluate(rig, sequence, 1).rmse_percent, 1e-3);
+}
+
+TEST(Skeleton, TwoPartsThatNeverTouchHangUnderOneRoot) {
+  Sequence sequence;
+  sequence.name = "two parts";
+  Mesh mesh = test::grid_mesh(6, 5);
+  const Index half = static_cast<Index>(mesh.vertex_count());
+  const std::size_t corners = mesh.corners.size();
+  mesh.positions.conservativeResize(3, 2 * half);
+  mesh.positions.rightCols(half) = mesh.positions.leftCols(half).colwise() + Vector3(20, 1, 3);
+  for (std::size_t c = 0; c < corners; ++c) mesh.corners.push_back(mesh.corners[c] + half);
+  mesh.face_sizes.resize(2 * mesh.face_sizes.size(), 3);
+  sequence.rest = mesh;
+  sequence.frames = Frames(5, 2 * half);
+  sequence.times = uniform_times(5);
+  for (std::size_t f = 0; f < 5; ++f) {
+    sequence.frames[f] = mesh.positions;
+    const Eigen::AngleAxisf turn(0.3F * static_cast<float>(f), Vector3(0, 0.6F, 0.8F));
+    sequence.frames[f].rightCols(half) = turn.toRotationMatrix() * mesh.positions.rightCols(half);
+  }
+  SkeletonOptions options = quick();
+  options.clusters = 2;
+  FitReport report;
+  const Rig rig = solve_skeleton(sequence, options, report);
+  rig.check();
+  ASSERT_EQ(rig.bone_count(), 2U);
+  EXPECT_EQ(rig.bones[1].parent, 0);
+  EXPECT_LT(evaluate(rig, sequence, 1).rmse_percent, 0.05);
+}
+
+TEST(Skeleton, EveryOddSequenceGivesAValidRig) {
+  SkeletonOptions options = quick();
+  options.clusters = 4;
+  options.strict_iterations = 3;
+  for (const Sequence& sequence : test::zoo()) {
+    SCOPED_TRACE(sequence.name);
+    FitReport report;
+    solve_skeleton(sequence, options, report).check();
+  }
+}
+
+TEST(Skeleton, StopsWhenAskedWithAValidRig) {
+  FitReport report;
+  const Rig rig = solve_skeleton(small_character().sequence, quick(), report, [](auto, double) { return false; });
+  rig.check();
+  EXPECT_EQ(report.termination, Termination::cancelled);
+}
+
+TEST(Skeleton, RefusesOptionsOutOfRangeAndUnknownRoots) {
+  const Sequence sequence = small_character().sequence;
+  FitReport report;
+  SkeletonOptions options = quick();
+  options.influences = 9;
+  test::expect_error(ErrorKind::usage, "9 influences", [&] { solve_skeleton(sequence, options, report); });
+  options = quick();
+  options.clusters = 0;
+  test::expect_error(ErrorKind::usage, "0 initial clusters", [&] { solve_skeleton(sequence, options, report); });
+  options = quick();
+  options.clusters = 3;
+  options.strict_iterations = 1;
+  options.root = "tail";
+  test::expect_error(ErrorKind::usage, "no bone is called 'tail'", [&] { solve_skeleton(sequence, options, report); });
+}
+
+}  // namespace
+}  // namespace sinew

@@ -1,0 +1,41 @@
+#include <algorithm>
+
+#include "sinew/core/error.h"
+#include "sinew/solve/skeleton.h"
+#include "solve.h"
+
+namespace sinew::tool {
+
+Method skeleton_method() {
+  auto own = std::make_shared<SkeletonOptions>();
+  Method method;
+  method.name = "skeleton";
+  method.summary = "a joint hierarchy whose bones only rotate (also: --skeleton)";
+  method.takes = {"--influences", "--smoothness", "--iterations", "--max-bones", "--skeleton"};
+  method.add_options = [own](CLI::App& command) {
+    command.add_option("--clusters", own->clusters, "Rigid parts to start from, more than the skeleton needs (48)")
+        ->check(CLI::Range(1, 1000));
+    command.add_flag("--keep-all-bones", own->keep_all_bones, "Do not prune bones that hardly matter");
+    command.add_option("--root", own->root, "Bone to become the root, by name, or 'auto' (nearest the middle)");
+  };
+  method.solve = [own](const Sequence& sequence, const SolveOptions& options, FitReport& report,
+                       const Progress& progress) {
+    SkeletonOptions all = *own;
+    if (options.bones && options.max_bones)
+      throw Error(ErrorKind::usage, "--bones and --max-bones say the same to --method skeleton: give one of them");
+    all.max_bones = options.bones.value_or(options.max_bones.value_or(0));
+    all.clusters = std::max(all.clusters, all.max_bones + all.max_bones / 2);
+    all.influences = influences_of(options, all.influences);
+    if (options.influences == "all")
+      throw Error(ErrorKind::usage, "a skeleton has 1 to 8 influences per vertex, not all");
+    all.smoothness = options.smoothness.value_or(all.smoothness);
+    all.strict_iterations = options.iterations.value_or(all.strict_iterations);
+    all.moves = options.quality == Quality::fast ? 0 : options.quality == Quality::best ? 16 : all.moves;
+    all.seed = options.seed;
+    all.threads = options.threads;
+    return solve_skeleton(sequence, all, report, progress);
+  };
+  return method;
+}
+
+}  // namespace sinew::tool
