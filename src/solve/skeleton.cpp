@@ -16,7 +16,7 @@
 namespace sinew {
 namespace {
 
-constexpr double kStill = 1e-4;  // E_RMS that the common rigid motion may leave for a sequence to count as not moving
+constexpr double kStill = 5e-3;  // E_RMS that the common rigid motion may leave for a sequence to count as not moving
 
 void check_options(const SkeletonOptions& options) {
   const auto refuse = [](const std::string& sentence) { throw Error(ErrorKind::usage, sentence); };
