@@ -24,7 +24,7 @@ Character small_character() {
 
 SkeletonOptions quick() {
   SkeletonOptions options;
-  options.clusters = 24;
+  options.clusters = 40;
   options.moves = 0;
   options.strict_iterations = 20;
   options.threads = 1;

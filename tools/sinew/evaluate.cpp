@@ -19,7 +19,7 @@ struct Request {
   bool per_vertex = false;
 };
 
-Json facts_of(const SkeletonMatch& match) {
+Json skeleton_facts(const SkeletonMatch& match) {
   Json out{{"recall", match.recall},
            {"precision", match.precision},
            {"parent_agreement", match.parent_agreement},
@@ -35,7 +35,7 @@ Json facts_of(const SkeletonMatch& match) {
   return out;
 }
 
-void print(const SkeletonMatch& match) {
+void print_match(const SkeletonMatch& match) {
   std::vector<std::vector<std::string>> rows;
   for (const JointMatch& joint : match.joints)
     rows.push_back({short_number(joint.degrees), short_number(joint.percent), joint.found ? "yes" : "no",
@@ -56,7 +56,7 @@ void run(const Request& request) {
     out["rig"] = facts_of(rig);
     out["input"] = facts_of(sequence);
     out["errors"] = facts_of(errors, request.per_vertex);
-    if (!request.truth.empty()) out["skeleton"] = facts_of(match_skeletons(rig, read_rig_file(request.truth)));
+    if (!request.truth.empty()) out["skeleton"] = skeleton_facts(match_skeletons(rig, read_rig_file(request.truth)));
     fmt::print("{}\n", out.dump(2));
     return;
   }
@@ -70,7 +70,7 @@ void run(const Request& request) {
   fmt::print("max         {} % of the diagonal, {} in its unit (frame {}, vertex {})\n",
              short_number(errors.max_percent), short_number(errors.max_distance), errors.worst_frame,
              errors.worst_vertex);
-  if (!request.truth.empty()) print(match_skeletons(rig, read_rig_file(request.truth)));
+  if (!request.truth.empty()) print_match(match_skeletons(rig, read_rig_file(request.truth)));
 }
 
 }  // namespace
