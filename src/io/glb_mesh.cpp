@@ -77,13 +77,13 @@ SplitPiece split(const Mesh& mesh, const Piece& piece, const std::vector<Index>&
 }
 
 /// Unit normals of control points, weighted by area, for meshes that come without.
-Points smooth_normals(const Mesh& mesh) {
+Points smooth_normals(const Mesh& mesh, const std::vector<Index>& triangulation) {
   Points out = Points::Zero(3, mesh.positions.cols());
-  const std::vector<Index> triangles = triangles_of(mesh);
-  for (std::size_t i = 0; i + 2 < triangles.size(); i += 3) {
-    const Vector3 a = mesh.positions.col(triangles[i]);
-    const Vector3 area = (mesh.positions.col(triangles[i + 1]) - a).cross(mesh.positions.col(triangles[i + 2]) - a);
-    for (std::size_t j = 0; j < 3; ++j) out.col(triangles[i + j]) += area;
+  for (std::size_t i = 0; i + 2 < triangulation.size(); i += 3) {
+    const auto vertex = [&](std::size_t corner) { return mesh.corners[triangulation[i + corner]]; };
+    const Vector3 a = mesh.positions.col(vertex(0));
+    const Vector3 area = (mesh.positions.col(vertex(1)) - a).cross(mesh.positions.col(vertex(2)) - a);
+    for (std::size_t j = 0; j < 3; ++j) out.col(vertex(j)) += area;
   }
   return out;
 }
@@ -279,7 +279,7 @@ std::vector<WrittenMesh> add_meshes(const Rig& rig, const std::vector<std::size_
   if (pieces.empty())
     pieces.push_back({"mesh", 0, static_cast<Index>(mesh.vertex_count()), 0, static_cast<Index>(mesh.face_count())});
   const std::vector<Index> triangulation = triangulate_corners(mesh);
-  const Points normals = mesh.normals.empty() ? smooth_normals(mesh) : Points();
+  const Points normals = mesh.normals.empty() ? smooth_normals(mesh, triangulation) : Points();
   std::vector<WrittenMesh> written;
   Index first_corner = 0;
   std::size_t first_triangle = 0;

@@ -69,7 +69,7 @@ std::vector<Joint> read_skin(const Document& document, std::size_t skin) {
 /// Where the mesh is in bind pose. When the file's own placement of the joints is the bind pose, all joints agree on
 /// it; else it is where the node would put the mesh if it had no skin.
 Eigen::Affine3d bind_of(const Part& part, const ScenePose& placed) {
-  const Eigen::Affine3d first = placed.global[part.joints[0].node] * part.joints[0].inverse_bind;
+  Eigen::Affine3d first = placed.global[part.joints[0].node] * part.joints[0].inverse_bind;
   const double size = first.matrix().norm();
   const bool agreed = std::all_of(part.joints.begin(), part.joints.end(), [&](const Joint& joint) {
     return ((placed.global[joint.node] * joint.inverse_bind).matrix() - first.matrix()).norm() <= kBindTolerance * size;
@@ -200,14 +200,14 @@ CornerAttribute<3> collect_normals(const Model& model, const Mesh& rest) {
 
 void restore_names(const Model& model, Mesh& mesh) {
   const auto names = [&](const char* key, auto& sets) {
-    const auto found = model.facts.find(key);
-    if (found == model.facts.end() || !found->is_array()) return;
-    for (std::size_t i = 0; i < std::min(sets.size(), found->size()); ++i)
-      if ((*found)[i].is_string()) sets[i].name = (*found)[i].template get<std::string>();
+    const Json noted = fact(model, key);
+    if (!noted.is_array()) return;
+    for (std::size_t i = 0; i < std::min(sets.size(), noted.size()); ++i)
+      if (noted[i].is_string()) sets[i].name = noted[i].template get<std::string>();
   };
   names("uv_names", mesh.uv_sets);
   names("color_names", mesh.color_sets);
-  const Json pieces = model.facts.value("pieces", Json());
+  const Json pieces = fact(model, "pieces");
   if (!pieces.is_array()) {
     if (mesh.pieces.size() < 2) mesh.pieces.clear();
     return;
@@ -241,11 +241,15 @@ std::string exact_name(const Json& animation, const std::string& name) {
 
 }  // namespace
 
+Json fact(const Model& model, const char* key) {
+  return model.facts == nullptr ? Json() : model.facts->value(key, Json());
+}
+
 Model read_model(const Document& document, const ReadOptions& options) {
   Model model;
-  const Json& asset = document.root()["asset"];
-  const Json facts = asset.value("/extras/sinew"_json_pointer, Json());
-  model.own = facts.is_object() && facts.value("format", Json()) == 1;
+  const Json* extras = document.find(*document.find(document.root(), "asset"), "extras");
+  const Json* facts = extras == nullptr ? nullptr : document.find(*extras, "sinew");
+  model.own = facts != nullptr && facts->is_object() && facts->value("format", Json()) == 1;
   if (model.own) model.facts = facts;
   model.scene = read_scene(document, options);
   const ScenePose placed = pose_at(model.scene, nullptr, 0);
@@ -304,7 +308,7 @@ Mesh rest_mesh(const Document& document, const Model& model, const ReadOptions& 
     out.face_materials.clear();
   out.uv_sets = collect_sets<2>(model, &MeshData::uvs, "TEXCOORD", {0, 0});
   out.color_sets = collect_sets<4>(model, &MeshData::colors, "COLOR", {1, 1, 1, 1});
-  const bool computed = model.own && model.facts.value("normals", Json()) == "computed";  // by the writer
+  const bool computed = fact(model, "normals") == "computed";  // by the writer
   if (!computed) out.normals = collect_normals(model, out);
   out.appearance = read_appearance(document, options);
   if (model.own)
@@ -325,7 +329,7 @@ Timeline timeline(const Document& document, const Model& model, const ReadOption
     for (const double t : animation.frames) out.frames.push_back({&animation, t});
     out.seconds.insert(out.seconds.end(), seconds.begin(), seconds.end());
   }
-  if (model.own && out.clips.size() == 1 && model.facts.value("clips", Json()) == false) out.clips.clear();
+  if (out.clips.size() == 1 && fact(model, "clips") == false) out.clips.clear();
   if (out.frames.empty()) {
     out.frames.push_back({nullptr, 0});
     out.seconds.push_back(0);

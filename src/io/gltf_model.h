@@ -33,12 +33,15 @@ struct Part {
 
 /// Everything in a file that moves vertices.
 struct Model {
-  bool own = false;  // written by write_glb
-  Json facts;        // asset.extras.sinew when own
+  bool own = false;             // written by write_glb
+  const Json* facts = nullptr;  // asset.extras.sinew when own; belongs to the document
   Scene scene;
   std::vector<MeshData> meshes;
   std::vector<Part> parts;
 };
+
+/// What write_glb noted under that key; null when it did not or the file is not its own.
+Json fact(const Model& model, const char* key);
 
 /// Reads the model; refuses joints out of range and vertices without weight.
 Model read_model(const Document& document, const ReadOptions& options);

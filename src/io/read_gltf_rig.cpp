@@ -131,8 +131,8 @@ void name_bones(const Model& model, const Bones& bones, const std::vector<int>& 
 }
 
 /// Names, parents and tails that the writer noted.
-void restore_bones(const Json& facts, Rig& rig) {
-  const Json noted = facts.value("bones", Json());
+void restore_bones(const Model& model, Rig& rig) {
+  const Json noted = fact(model, "bones");
   if (!noted.is_array() || noted.size() != rig.bone_count()) return;
   for (std::size_t b = 0; b < noted.size(); ++b) {
     if (!noted[b].is_object()) continue;
@@ -157,7 +157,7 @@ void pack(const Model& model, const Bones& bones, Rig& rig) {
     for (std::size_t v = 0; part.skinned && v + 1 < mesh.first_influence.size(); ++v)
       slots = std::max(slots, mesh.first_influence[v + 1] - mesh.first_influence[v]);
   }
-  const Json noted = model.facts.is_object() ? model.facts.value("influences", Json()) : Json();
+  const Json noted = fact(model, "influences");
   if (noted.is_number_unsigned() && noted.get<std::size_t>() <= room) slots = std::max(slots, noted.get<std::size_t>());
   rig.weights.influences = static_cast<int>(slots);
   std::vector<std::pair<Index, double>> row;
@@ -283,14 +283,14 @@ bool stays_jointed(const Rig& rig) {
 /// What the writer said, or that there are parents, as far as the motion bears it out.
 bool is_jointed(const Model& model, const Rig& rig) {
   const bool meant =
-      model.own ? model.facts.value("jointed", Json()) == true
+      model.own ? fact(model, "jointed") == true
                 : std::any_of(rig.bones.begin(), rig.bones.end(), [](const Bone& bone) { return bone.parent >= 0; });
   return meant && stays_jointed(rig);
 }
 
-void restore_notes(const Json& facts, Rig& rig) {
-  if (facts.contains("notes")) rig.notes = facts["notes"].dump();
-  const Json text = facts.value("notes_text", Json());
+void restore_notes(const Model& model, Rig& rig) {
+  if (model.facts->contains("notes")) rig.notes = (*model.facts)["notes"].dump();
+  const Json text = fact(model, "notes_text");
   if (text.is_string()) rig.notes = text.get<std::string>();
 }
 
@@ -323,11 +323,11 @@ Rig parse_gltf_rig(std::span<const std::byte> bytes, const std::filesystem::path
   const double size = static_cast<double>(timeline.frames.size()) * static_cast<double>(bones.list.size()) * 48;
   if (size > 16e9)
     document.refuse(fmt::format("{} frames of {} bones are too many", timeline.frames.size(), bones.list.size()));
-  if (model.own && model.facts.value("frames", gltf::Json()) == 0) timeline = {};
+  if (gltf::fact(model, "frames") == 0) timeline = {};
   Rig rig;
   rig.rest = gltf::rest_mesh(document, model, options);
   gltf::name_bones(model, bones, parent, rig);
-  if (model.own) gltf::restore_bones(model.facts, rig);
+  if (model.own) gltf::restore_bones(model, rig);
   gltf::pack(model, bones, rig);
   const gltf::Targets targets = gltf::collect_targets(model);
   std::vector<std::vector<double>> coefficients;
@@ -335,10 +335,10 @@ Rig parse_gltf_rig(std::span<const std::byte> bytes, const std::filesystem::path
   gltf::add_corrections(document, model, targets, coefficients, rig);
   rig.times = std::move(timeline.seconds);
   rig.clips = std::move(timeline.clips);
-  const bool affine = model.own && model.facts.value("transforms", gltf::Json()) == "affine";
+  const bool affine = gltf::fact(model, "transforms") == "affine";
   rig.transforms = !affine && gltf::is_rigid(rig.motion) ? Transforms::rigid : Transforms::affine;
   rig.jointed = gltf::is_jointed(model, rig);
-  if (model.own) gltf::restore_notes(model.facts, rig);
+  if (model.own) gltf::restore_notes(model, rig);
   rig.check();
   return rig;
 }

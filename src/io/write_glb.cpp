@@ -67,31 +67,31 @@ void add_mesh_nodes(const std::vector<WrittenMesh>& meshes, Names& names, Layout
   }
 }
 
-/// Key times of a clip in float, and what the reader needs to know the exact ones.
-struct ClipTimes {
-  std::vector<float> keys;
-  Json exact;
-};
+std::span<const double> times_of(const Rig& rig, const Clip& clip) {
+  return {rig.times.data() + clip.first_frame, clip.frames};
+}
 
-ClipTimes clip_times(const Rig& rig, const Clip& clip) {
-  const std::span<const double> times(rig.times.data() + clip.first_frame, clip.frames);
-  const double shift = std::min(0.0, times[0]);  // glTF has no time before 0
-  ClipTimes out;
-  for (const double t : times) out.keys.push_back(static_cast<float>(t - shift));
-  for (std::size_t f = 0; f < out.keys.size(); ++f)
-    if (!std::isfinite(out.keys[f]) || (f > 0 && !(out.keys[f] > out.keys[f - 1])))
+/// Key times of a clip in float. glTF has no time before 0: a clip that starts earlier is moved there.
+std::vector<float> key_times(const Rig& rig, const Clip& clip) {
+  const std::span<const double> times = times_of(rig, clip);
+  const double shift = std::min(0.0, times[0]);
+  std::vector<float> keys;
+  for (const double t : times) keys.push_back(static_cast<float>(t - shift));
+  for (std::size_t f = 0; f < keys.size(); ++f)
+    if (!std::isfinite(keys[f]) || (f > 0 && !(keys[f] > keys[f - 1])))
       throw Error(ErrorKind::output, fmt::format("clip '{}': frame {} at {} s does not come after the frame before it "
                                                  "in float",
                                                  clip.name, f, times[f]));
+  return keys;
+}
+
+/// What the reader needs to know the times in double.
+Json exact_times(const Rig& rig, const Clip& clip) {
+  const std::span<const double> times = times_of(rig, clip);
   const double step = times.size() > 1 ? times[1] - times[0] : 0;
-  bool uniform = true;
   for (std::size_t f = 0; f < times.size(); ++f)
-    uniform = uniform && times[f] == times[0] + static_cast<double>(f) * step;
-  if (uniform)
-    out.exact = {{"start", times[0]}, {"step", step}};
-  else
-    out.exact = std::vector<double>(times.begin(), times.end());
-  return out;
+    if (times[f] != times[0] + static_cast<double>(f) * step) return std::vector<double>(times.begin(), times.end());
+  return {{"start", times[0]}, {"step", step}};
 }
 
 bool repeats(std::span<const float> values, std::initializer_list<float> pattern) {
@@ -165,11 +165,10 @@ void add_animations(const Rig& rig, bool hierarchy, const std::vector<std::size_
   const std::vector<float> weights = target_weights(rig, targets);
   Names names;
   for (const Clip& clip : clips_of(rig)) {
-    const ClipTimes times = clip_times(rig, clip);
     out.open_view();
-    AnimationWriter animation{out, clip, out.add_floats(times.keys, 1, Use::data, true)};
+    AnimationWriter animation{out, clip, out.add_floats(key_times(rig, clip), 1, Use::data, true)};
     animation.entry["name"] = names.take(clip.name, "motion");
-    animation.entry["extras"]["sinew"] = {{"name", clip.name}, {"times", times.exact}};
+    animation.entry["extras"]["sinew"] = {{"name", clip.name}, {"times", exact_times(rig, clip)}};
     add_bone_channels(rig, hierarchy, layout, tracks, animation);
     if (!targets.empty()) {
       // A scalar accessor of F·R numbers: cut like a track of width R, described as scalars.
