@@ -19,8 +19,7 @@ PosedNormals::PosedNormals(const Mesh& rest, std::size_t first_face, std::size_t
   }
   std::vector<std::pair<Index, Index>> distinct = pairs;
   std::ranges::sort(distinct);
-  const auto [same, end] = std::ranges::unique(distinct);
-  distinct.erase(same, end);
+  distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
   for (const auto& pair : pairs)
     group_of_corner_.push_back(static_cast<Index>(std::ranges::lower_bound(distinct, pair) - distinct.begin()));
   for (const auto& [normal, vertex] : distinct)

@@ -217,8 +217,7 @@ class PartWriter {
     for (const std::size_t c : stored_corners_) indices.push_back(whole.indices[c]);
     std::vector<std::uint32_t> used = indices;
     std::ranges::sort(used);
-    const auto [same, end] = std::ranges::unique(used);
-    used.erase(same, end);
+    used.erase(std::unique(used.begin(), used.end()), used.end());
     std::vector<float> items;
     for (const std::uint32_t value : used)
       for (std::size_t k = 0; k < N; ++k) {
