@@ -60,6 +60,7 @@ struct Method {
 Method ssdr_method();
 Method clusters_method();
 Method skeleton_method();
+Method flats_method();
 
 /// All methods, the default first.
 std::vector<Method> solve_methods();

@@ -1,0 +1,149 @@
+// Minimum-volume enclosing simplex by sequential quadratic programming in barycentric coordinates.
+//
+// The state is the matrix of barycentric coordinates A (h×N) of the current simplex. A step replaces it by X A with
+// 1ᵀX = 1ᵀ; the volume shrinks by det X. Row x_j of X is the new functional that vanishes on facet j.
+
+#include "sinew/math/minimum_volume_simplex.h"
+
+#include <Eigen/Cholesky>
+#include <Eigen/LU>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "math/facet_program.h"
+#include "sinew/core/error.h"
+#include "sinew/math/gemm.h"
+#include "sinew/math/symmetric_eigen.h"
+
+namespace sinew {
+namespace {
+
+// Coordinates with zero mean and covariance I.
+struct Whitened {
+  Eigen::VectorXd mean;
+  Eigen::MatrixXd back;  // points = mean + back · white
+  Eigen::MatrixXd white;
+};
+
+Whitened whiten(const Eigen::Ref<const Eigen::MatrixXd>& points) {
+  Whitened result;
+  result.mean = points.rowwise().mean();
+  const Eigen::MatrixXd centred = points.colwise() - result.mean;
+  const SymmetricEigen eigen =
+      symmetric_eigen(Eigen::MatrixXd(centred * centred.transpose() / static_cast<double>(points.cols())));
+  if (eigen.values.size() > 0 && !(eigen.values(0) > 1e-20 * eigen.values(eigen.values.size() - 1)))
+    throw Error(ErrorKind::input, "minimum-volume simplex: the points span fewer dimensions than they have coordinates");
+  const Eigen::VectorXd deviation = eigen.values.cwiseSqrt();
+  result.back = eigen.vectors * deviation.asDiagonal();
+  result.white = deviation.cwiseInverse().asDiagonal() * eigen.vectors.transpose() * centred;
+  return result;
+}
+
+Eigen::MatrixXd homogeneous(const Eigen::MatrixXd& points) {
+  Eigen::MatrixXd result(points.rows() + 1, points.cols());
+  result.topRows(points.rows()) = points;
+  result.row(points.rows()).setOnes();
+  return result;
+}
+
+// The points' far ends, one after another the farthest from the span of those before, blown up about their centre until
+// everything is inside. Returns the barycentric functionals (h×h).
+Eigen::MatrixXd start_functionals(const Eigen::MatrixXd& white) {
+  const Eigen::Index d = white.rows();
+  const Eigen::Index h = d + 1;
+  Eigen::MatrixXd corners(d, h);
+  Eigen::Index farthest = 0;
+  white.colwise().squaredNorm().maxCoeff(&farthest);
+  corners.col(0) = white.col(farthest);
+  Eigen::MatrixXd rest = white.colwise() - corners.col(0);
+  for (Eigen::Index k = 1; k < h; ++k) {
+    rest.colwise().squaredNorm().maxCoeff(&farthest);
+    corners.col(k) = white.col(farthest);
+    const Eigen::VectorXd axis = rest.col(farthest).normalized();
+    rest -= axis * (axis.transpose() * rest);
+  }
+  const Eigen::MatrixXd inverse = homogeneous(corners).inverse();
+  const double lowest = std::min(0.0, (inverse * homogeneous(white)).minCoeff());
+  // Barycentric w becomes (w + t) / (1 + h t), t = -lowest.
+  const double t = -lowest * (1 + 1e-9) + 1e-9;
+  Eigen::MatrixXd functionals = inverse;
+  functionals.col(d).array() += t;
+  return functionals / (1 + static_cast<double>(h) * t);
+}
+
+double penalty(const Eigen::MatrixXd& weights, double cost) {
+  return std::isinf(cost) ? 0 : -cost * weights.cwiseMin(0).sum();
+}
+
+// Largest step towards X that leaves no point outside.
+double feasible_step(const Eigen::MatrixXd& now, const Eigen::MatrixXd& next) {
+  double step = 1;
+  for (Eigen::Index i = 0; i < now.size(); ++i) {
+    const double a = now.data()[i];
+    const double b = next.data()[i];
+    if (b < 0) step = std::min(step, std::max(a, 0.0) / (std::max(a, 0.0) - b));
+  }
+  return step;
+}
+
+}  // namespace
+
+EnclosingSimplex minimum_volume_simplex(const Eigen::Ref<const Eigen::MatrixXd>& points, const VolumeOptions& options) {
+  EnclosingSimplex result;
+  const Eigen::Index h = points.rows() + 1;
+  const Eigen::Index N = points.cols();
+  if (N < h) throw Error(ErrorKind::input, "minimum-volume simplex: fewer points than corners");
+  if (h == 1) {
+    result.corners.resize(0, 1);
+    result.weights = Eigen::MatrixXd::Ones(1, N);
+    result.converged = true;
+    return result;
+  }
+  const double cost = options.outliers > 0
+                          ? static_cast<double>(h - 1) / (options.outliers * static_cast<double>(N))
+                          : std::numeric_limits<double>::infinity();
+  const Whitened data = whiten(points);
+  Eigen::MatrixXd functionals = start_functionals(data.white);
+  const Eigen::MatrixXd D = homogeneous(data.white);
+  Eigen::MatrixXd weights = functionals * D;
+  FacetProgram program(static_cast<int>(h), cost);
+  double objective = penalty(weights, cost);  // relative to the current volume
+  Eigen::MatrixXd next(h, N);
+  for (; result.iterations < options.max_iterations; ++result.iterations) {
+    const Eigen::MatrixXd X = program.solve(weights, options.threads);
+    gemm(Op::none, Op::none, 1.0, X, weights, 0.0, next, options.threads);
+    const Eigen::MatrixXd E = X - Eigen::MatrixXd::Identity(h, h);
+    double step = std::isinf(cost) ? feasible_step(weights, next) : 1;
+    double change = 0;
+    bool better = false;
+    for (int attempt = 0; attempt < 30 && !better; ++attempt, step *= better ? 1 : 0.5) {
+      const double determinant = (Eigen::MatrixXd::Identity(h, h) + step * E).determinant();
+      if (!(determinant > 0)) continue;
+      const double trial = penalty(weights + step * (next - weights), cost) - std::log(determinant);
+      better = trial < objective;
+      change = objective - trial;
+    }
+    if (!better) {
+      result.converged = true;
+      break;
+    }
+    weights += step * (next - weights);
+    functionals += step * (E * functionals);
+    objective = penalty(weights, cost);
+    if (change <= options.tolerance) {
+      result.converged = true;
+      break;
+    }
+  }
+  const Eigen::MatrixXd corners = functionals.inverse();
+  result.corners = (data.back * corners.topRows(h - 1)).colwise() + data.mean;
+  result.log_volume = std::log(std::abs(homogeneous(result.corners).determinant()));
+  gemm(Op::none, Op::none, 1.0, functionals, D, 0.0, weights, options.threads);
+  if (std::isinf(cost)) weights = weights.cwiseMax(0);
+  result.weights = weights.array().rowwise() / weights.colwise().sum().array();
+  return result;
+}
+
+}  // namespace sinew

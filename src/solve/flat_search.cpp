@@ -1,0 +1,143 @@
+// From one-ring maps to a good flat: the paper's start, further starts from random subsets, early elimination.
+
+#include "solve/flat_search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+namespace sinew {
+namespace {
+
+// Rings flatter than this say nothing about the direction across them.
+constexpr double kMinFlatness = 1e-6;
+
+GaussNewtonOptions newton_options(const FlatsOptions& options, double target) {
+  GaussNewtonOptions newton;
+  newton.max_steps = options.max_steps;
+  newton.max_inner = options.max_inner;
+  newton.max_products = options.max_products;
+  newton.tolerance = options.tolerance;
+  newton.target = target;
+  newton.threads = options.threads;
+  return newton;
+}
+
+void alternate(const FlatProblem& problem, int rounds, int threads, Eigen::MatrixXd& theta, FlatFit& fit) {
+  fit_flat(problem, theta, 0, threads, fit);
+  for (int n = 0; n < rounds; ++n) {
+    whiten_flat(problem, fit, threads, theta);
+    fit_flat(problem, theta, 0, threads, fit);
+    theta = alternate_flat(problem, fit, threads);
+    fit_flat(problem, theta, 0, threads, fit);
+  }
+}
+
+double uniform(std::mt19937_64& generator) {
+  return static_cast<double>(generator() >> 11) * 0x1p-53;
+}
+
+// A few maps drawn from the best of a random fraction: sets from barely enough to most of them.
+std::vector<std::size_t> random_subset(const std::vector<std::size_t>& ordered, int handles,
+                                       std::mt19937_64& generator) {
+  const double fractions[] = {0.25, 0.5, 0.7, 1.0};
+  const double sizes[] = {1.5, 4, 20};
+  const double fraction = fractions[generator() % 4];
+  const double size = sizes[generator() % 3] * handles;
+  std::vector<std::size_t> pool(
+      ordered.begin(),
+      ordered.begin() + static_cast<std::ptrdiff_t>(std::ceil(fraction * static_cast<double>(ordered.size()))));
+  const auto count = std::min(pool.size(), static_cast<std::size_t>(size) + 1);
+  for (std::size_t k = 0; k < count; ++k) {
+    const auto other = k + static_cast<std::size_t>(uniform(generator) * static_cast<double>(pool.size() - k));
+    std::swap(pool[k], pool[std::min(other, pool.size() - 1)]);
+  }
+  pool.resize(count);
+  return pool;
+}
+
+// Multiply-adds of one product with the Gauss–Newton matrix.
+double product_work(const FlatProblem& problem, int handles) {
+  return 2.0 * 4 * handles * 4 * (handles - 1) * static_cast<double>(problem.vertices);
+}
+
+struct Candidate {
+  Eigen::MatrixXd theta;
+  double distance = 0;
+};
+
+// Rounds of improvement in which the better part of the candidates survives.
+void continue_candidates(const FlatProblem& problem, GaussNewtonOptions newton, int steps, std::size_t keep,
+                         std::vector<Candidate>& candidates) {
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const Candidate& a, const Candidate& b) { return a.distance < b.distance; });
+  if (candidates.size() > keep) candidates.resize(keep);
+  newton.max_steps = steps;
+  for (Candidate& candidate : candidates) {
+    FlatFit fit;
+    gauss_newton_flat(problem, newton, candidate.theta, fit);
+    candidate.distance = fit.distance;
+    if (fit.distance <= newton.target) break;
+  }
+}
+
+}  // namespace
+
+FoundFlat improve_flat(const FlatProblem& problem, Eigen::MatrixXd theta, const FlatsOptions& options,
+                       const Progress& progress) {
+  FoundFlat found;
+  found.theta = std::move(theta);
+  alternate(problem, options.alternations, options.threads, found.theta, found.fit);
+  if (options.solver == FlatSolver::alternating) {
+    found.trace.distance.push_back(found.fit.distance);
+  } else {
+    found.trace = gauss_newton_flat(problem, newton_options(options, problem.floor), found.theta, found.fit, progress);
+  }
+  return found;
+}
+
+FoundFlat search_flat(const FlatProblem& problem, const VertexMaps& maps, int handles, const FlatsOptions& options,
+                      const Progress& progress) {
+  std::vector<std::size_t> ordered = best_maps(maps, 1, kMinFlatness);
+  if (ordered.size() < static_cast<std::size_t>(2 * handles)) ordered = best_maps(maps, 1, -1);
+  std::vector<std::size_t> first(ordered.begin(), ordered.begin() + static_cast<std::ptrdiff_t>(std::ceil(
+                                                                        options.quantile *
+                                                                        static_cast<double>(ordered.size()))));
+  FoundFlat best = improve_flat(problem, flat_through(maps, first, handles), options, progress);
+  if (options.max_starts <= 1 || options.solver == FlatSolver::alternating || handles == 1) return best;
+
+  // Short runs of many starts; the better quarter goes on, then the best few to the end.
+  const double target = problem.floor;
+  std::mt19937_64 generator(options.seed);
+  std::vector<Candidate> candidates;
+  GaussNewtonOptions newton = newton_options(options, target);
+  newton.max_inner = std::min(options.max_inner, 30);
+  newton.max_steps = 12;
+  const double short_run = 12 * 20 * product_work(problem, handles);
+  const int affordable = static_cast<int>(std::min(1e6, 0.5 * options.start_work / short_run));
+  const int starts = std::clamp(affordable, 2, options.max_starts);
+  bool going = best.fit.distance > target;
+  for (int n = 1; n < starts && going; ++n) {
+    if (!report(progress, "starts", static_cast<double>(n) / starts)) return best;
+    Candidate candidate;
+    candidate.theta = flat_through(maps, random_subset(ordered, handles, generator), handles);
+    FlatFit fit;
+    alternate(problem, 2, options.threads, candidate.theta, fit);
+    gauss_newton_flat(problem, newton, candidate.theta, fit);
+    candidate.distance = fit.distance;
+    going = candidate.distance > target;
+    candidates.push_back(std::move(candidate));
+  }
+  if (going) continue_candidates(problem, newton, 15, std::max<std::size_t>(2, candidates.size() / 4), candidates);
+  newton.max_inner = options.max_inner;
+  if (going) continue_candidates(problem, newton, 2 * options.max_steps, 2, candidates);
+  const auto winner = std::min_element(candidates.begin(), candidates.end(), [](const auto& a, const auto& b) {
+    return a.distance < b.distance;
+  });
+  if (winner == candidates.end() || winner->distance >= best.fit.distance) return best;
+  best.theta = winner->theta;
+  best.trace = gauss_newton_flat(problem, newton_options(options, target), best.theta, best.fit, progress);
+  return best;
+}
+
+}  // namespace sinew
