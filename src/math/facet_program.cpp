@@ -17,6 +17,7 @@ namespace sinew {
 namespace {
 
 constexpr int kMaxNewton = 40;
+constexpr int kMaxRounds = 4;  // what is violated then is met by a shorter step and generated for the next one
 constexpr double kGapTolerance = 1e-10;
 constexpr double kViolation = 1e-9;
 
@@ -25,14 +26,14 @@ constexpr double kViolation = 1e-9;
 struct FacetProgram::Facet {
   int row = 0;
   bool soft = false;
-  Eigen::MatrixXd A;           // n×h: constraint gradients
-  Eigen::VectorXd x;           // h
-  Eigen::VectorXd s, lambda;   // n
-  Eigen::VectorXd xi, mu;      // n when soft
+  Eigen::MatrixXd A;          // n×h: constraint gradients
+  Eigen::VectorXd x;          // h
+  Eigen::VectorXd s, lambda;  // n
+  Eigen::VectorXd xi, mu;     // n when soft
   Eigen::VectorXd dx, ds, dlambda, dxi, dmu;
-  Eigen::VectorXd dual;        // gradient of the Lagrangian without the coupling multiplier
-  Eigen::VectorXd primal;      // A x + ξ - s
-  Eigen::VectorXd weight;      // θ
+  Eigen::VectorXd dual;    // gradient of the Lagrangian without the coupling multiplier
+  Eigen::VectorXd primal;  // A x + ξ - s
+  Eigen::VectorXd weight;  // θ
   Eigen::LLT<Eigen::MatrixXd> factor;
 
   void start(double cost) {
@@ -48,7 +49,7 @@ struct FacetProgram::Facet {
     }
   }
 
-  void residuals(double cost) {
+  void residuals() {
     dual = x;
     dual(row) -= 2;  // x - e_row - e_row
     dual.noalias() -= A.transpose() * lambda;
@@ -59,9 +60,9 @@ struct FacetProgram::Facet {
     } else {
       weight = lambda.cwiseQuotient(s);
     }
-    (void)cost;
-    Eigen::MatrixXd H = A.transpose() * weight.asDiagonal() * A;
-    H.diagonal().array() += 1;
+    const Eigen::MatrixXd scaled = weight.cwiseSqrt().asDiagonal() * A;
+    Eigen::MatrixXd H = Eigen::MatrixXd::Identity(A.cols(), A.cols());
+    H.selfadjointView<Eigen::Lower>().rankUpdate(scaled.transpose());
     factor.compute(H);
   }
 
@@ -151,7 +152,7 @@ Eigen::MatrixXd FacetProgram::solve_generated(const Eigen::MatrixXd& weights, in
     std::vector<Eigen::MatrixXd> inverses(facets.size());
     parallel_for(facets.size(), 1, threads, [&](std::size_t begin, std::size_t end) {
       for (std::size_t j = begin; j < end; ++j) {
-        facets[j].residuals(cost_);
+        facets[j].residuals();
         inverses[j] = facets[j].factor.solve(Eigen::MatrixXd::Identity(h, h));
       }
     });
@@ -219,7 +220,8 @@ Eigen::MatrixXd FacetProgram::solve(const Eigen::MatrixXd& weights, int threads)
     if (!set.empty()) continue;
     std::vector<Eigen::Index> order(static_cast<std::size_t>(weights.cols()));
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<Eigen::Index>(i);
-    const auto count = static_cast<std::ptrdiff_t>(std::min<std::size_t>(order.size(), static_cast<std::size_t>(4 * h_)));
+    const auto count =
+        static_cast<std::ptrdiff_t>(std::min<std::size_t>(order.size(), static_cast<std::size_t>(4 * h_)));
     std::partial_sort(order.begin(), order.begin() + count, order.end(), [&](Eigen::Index a, Eigen::Index b) {
       return weights(j, a) != weights(j, b) ? weights(j, a) < weights(j, b) : a < b;
     });
@@ -228,7 +230,7 @@ Eigen::MatrixXd FacetProgram::solve(const Eigen::MatrixXd& weights, int threads)
   }
   Eigen::MatrixXd X;
   Eigen::MatrixXd values(h_, weights.cols());
-  for (int round = 0; round < 12; ++round) {
+  for (int round = 0; round < kMaxRounds; ++round) {
     X = solve_generated(weights, threads);
     gemm(Op::none, Op::none, 1.0, X, weights, 0.0, values, threads);
     if (!add_violated(values)) break;

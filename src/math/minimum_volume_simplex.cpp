@@ -5,12 +5,11 @@
 
 #include "sinew/math/minimum_volume_simplex.h"
 
-#include <Eigen/Cholesky>
 #include <Eigen/LU>
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <vector>
+#include <random>
 
 #include "math/facet_program.h"
 #include "sinew/core/error.h"
@@ -19,6 +18,10 @@
 
 namespace sinew {
 namespace {
+
+// Few corners have several local minima of which starts are cheap; many corners start once.
+constexpr Eigen::Index kManyStartsUpTo = 8;
+constexpr int kManyStarts = 10;
 
 // Coordinates with zero mean and covariance I.
 struct Whitened {
@@ -34,7 +37,8 @@ Whitened whiten(const Eigen::Ref<const Eigen::MatrixXd>& points) {
   const SymmetricEigen eigen =
       symmetric_eigen(Eigen::MatrixXd(centred * centred.transpose() / static_cast<double>(points.cols())));
   if (eigen.values.size() > 0 && !(eigen.values(0) > 1e-20 * eigen.values(eigen.values.size() - 1)))
-    throw Error(ErrorKind::input, "minimum-volume simplex: the points span fewer dimensions than they have coordinates");
+    throw Error(ErrorKind::input,
+                "minimum-volume simplex: the points span fewer dimensions than they have coordinates");
   const Eigen::VectorXd deviation = eigen.values.cwiseSqrt();
   result.back = eigen.vectors * deviation.asDiagonal();
   result.white = deviation.cwiseInverse().asDiagonal() * eigen.vectors.transpose() * centred;
@@ -49,13 +53,21 @@ Eigen::MatrixXd homogeneous(const Eigen::MatrixXd& points) {
 }
 
 // The points' far ends, one after another the farthest from the span of those before, blown up about their centre until
-// everything is inside. Returns the barycentric functionals (h×h).
-Eigen::MatrixXd start_functionals(const Eigen::MatrixXd& white) {
+// everything is inside. The first is the farthest of all, or for later starts the farthest along some direction.
+// Returns the barycentric functionals (h×h).
+Eigen::MatrixXd start_functionals(const Eigen::MatrixXd& white, int start) {
   const Eigen::Index d = white.rows();
   const Eigen::Index h = d + 1;
   Eigen::MatrixXd corners(d, h);
   Eigen::Index farthest = 0;
-  white.colwise().squaredNorm().maxCoeff(&farthest);
+  if (start == 0) {
+    white.colwise().squaredNorm().maxCoeff(&farthest);
+  } else {
+    std::mt19937_64 generator(static_cast<std::uint64_t>(start));
+    Eigen::VectorXd along(d);
+    for (double& value : along) value = static_cast<double>(generator() >> 11) * 0x1p-53 - 0.5;
+    (along.transpose() * white).maxCoeff(&farthest);
+  }
   corners.col(0) = white.col(farthest);
   Eigen::MatrixXd rest = white.colwise() - corners.col(0);
   for (Eigen::Index k = 1; k < h; ++k) {
@@ -88,59 +100,76 @@ double feasible_step(const Eigen::MatrixXd& now, const Eigen::MatrixXd& next) {
   return step;
 }
 
+// Where one start ends.
+struct Descent {
+  Eigen::MatrixXd functionals;  // h×h
+  double objective = 0;         // log volume in white coordinates plus penalty
+  int iterations = 0;
+  bool converged = false;
+};
+
+Descent descend(const Eigen::MatrixXd& D, Eigen::MatrixXd functionals, double cost, const VolumeOptions& options) {
+  const Eigen::Index h = D.rows();
+  Descent result;
+  Eigen::MatrixXd weights = functionals * D;
+  FacetProgram program(static_cast<int>(h), cost);
+  double objective = penalty(weights, cost);  // relative to the current volume
+  Eigen::MatrixXd next(h, D.cols());
+  const Eigen::MatrixXd I = Eigen::MatrixXd::Identity(h, h);
+  while (result.iterations < options.max_iterations && !result.converged) {
+    const Eigen::MatrixXd X = program.solve(weights, options.threads);
+    gemm(Op::none, Op::none, 1.0, X, weights, 0.0, next, options.threads);
+    double step = std::isinf(cost) ? feasible_step(weights, next) : 1;
+    double change = 0;
+    for (int attempt = 0; attempt < 30 && change <= 0; ++attempt) {
+      if (attempt > 0) step *= 0.5;
+      const double determinant = (I + step * (X - I)).determinant();
+      if (determinant > 0)
+        change = objective - penalty(weights + step * (next - weights), cost) + std::log(determinant);
+    }
+    result.converged = change <= options.tolerance;
+    if (change <= 0) break;
+    weights += step * (next - weights);
+    functionals += step * ((X - I) * functionals);
+    objective = penalty(weights, cost);
+    ++result.iterations;
+  }
+  result.objective = objective - std::log(std::abs(functionals.determinant()));
+  result.functionals = std::move(functionals);
+  return result;
+}
+
 }  // namespace
 
 EnclosingSimplex minimum_volume_simplex(const Eigen::Ref<const Eigen::MatrixXd>& points, const VolumeOptions& options) {
-  EnclosingSimplex result;
   const Eigen::Index h = points.rows() + 1;
   const Eigen::Index N = points.cols();
   if (N < h) throw Error(ErrorKind::input, "minimum-volume simplex: fewer points than corners");
   if (h == 1) {
-    result.corners.resize(0, 1);
-    result.weights = Eigen::MatrixXd::Ones(1, N);
-    result.converged = true;
-    return result;
+    EnclosingSimplex single;
+    single.corners.resize(0, 1);
+    single.weights = Eigen::MatrixXd::Ones(1, N);
+    single.converged = true;
+    return single;
   }
-  const double cost = options.outliers > 0
-                          ? static_cast<double>(h - 1) / (options.outliers * static_cast<double>(N))
-                          : std::numeric_limits<double>::infinity();
+  const double cost = options.outliers > 0 ? static_cast<double>(h - 1) / (options.outliers * static_cast<double>(N))
+                                           : std::numeric_limits<double>::infinity();
   const Whitened data = whiten(points);
-  Eigen::MatrixXd functionals = start_functionals(data.white);
   const Eigen::MatrixXd D = homogeneous(data.white);
-  Eigen::MatrixXd weights = functionals * D;
-  FacetProgram program(static_cast<int>(h), cost);
-  double objective = penalty(weights, cost);  // relative to the current volume
-  Eigen::MatrixXd next(h, N);
-  for (; result.iterations < options.max_iterations; ++result.iterations) {
-    const Eigen::MatrixXd X = program.solve(weights, options.threads);
-    gemm(Op::none, Op::none, 1.0, X, weights, 0.0, next, options.threads);
-    const Eigen::MatrixXd E = X - Eigen::MatrixXd::Identity(h, h);
-    double step = std::isinf(cost) ? feasible_step(weights, next) : 1;
-    double change = 0;
-    bool better = false;
-    for (int attempt = 0; attempt < 30 && !better; ++attempt, step *= better ? 1 : 0.5) {
-      const double determinant = (Eigen::MatrixXd::Identity(h, h) + step * E).determinant();
-      if (!(determinant > 0)) continue;
-      const double trial = penalty(weights + step * (next - weights), cost) - std::log(determinant);
-      better = trial < objective;
-      change = objective - trial;
-    }
-    if (!better) {
-      result.converged = true;
-      break;
-    }
-    weights += step * (next - weights);
-    functionals += step * (E * functionals);
-    objective = penalty(weights, cost);
-    if (change <= options.tolerance) {
-      result.converged = true;
-      break;
-    }
+  const int starts = h <= kManyStartsUpTo ? kManyStarts : 1;
+  Descent best;
+  best.objective = std::numeric_limits<double>::infinity();
+  for (int start = 0; start < starts; ++start) {
+    Descent one = descend(D, start_functionals(data.white, start), cost, options);
+    if (one.objective < best.objective) best = std::move(one);
   }
-  const Eigen::MatrixXd corners = functionals.inverse();
+  EnclosingSimplex result;
+  result.iterations = best.iterations;
+  result.converged = best.converged;
+  const Eigen::MatrixXd corners = best.functionals.inverse();
   result.corners = (data.back * corners.topRows(h - 1)).colwise() + data.mean;
   result.log_volume = std::log(std::abs(homogeneous(result.corners).determinant()));
-  gemm(Op::none, Op::none, 1.0, functionals, D, 0.0, weights, options.threads);
+  Eigen::MatrixXd weights = best.functionals * D;
   if (std::isinf(cost)) weights = weights.cwiseMax(0);
   result.weights = weights.array().rowwise() / weights.colwise().sum().array();
   return result;

@@ -49,13 +49,15 @@ BlockSums fit_block(const FlatProblem& problem, const Eigen::MatrixXd& theta, co
   BlockSums sums;
   if (directions > 0) {
     std::vector<double> wide(kBlock * static_cast<std::size_t>(4 * directions));
-    gemm_block(Op::none, Op::transpose, m, 4 * directions, r, 1.0, residual, m, theta.data() + 4, rows, 0.0, wide.data(), m);
+    gemm_block(Op::none, Op::transpose, m, 4 * directions, r, 1.0, residual, m, theta.data() + 4, rows, 0.0,
+               wide.data(), m);
     flat_kernels::factor_block(u, coefficients.data(), directions, ridge, fit.factor.block(b));
     double* z = fit.z.block(b);
     flat_kernels::contract_block(u, wide.data(), directions, z);
     flat_kernels::solve_block(fit.factor.block(b), directions, z);
     flat_kernels::expand_block(u, z, directions, wide.data());
-    gemm_block(Op::none, Op::none, m, r, 4 * directions, -1.0, wide.data(), m, theta.data() + 4, rows, 1.0, residual, m);
+    gemm_block(Op::none, Op::none, m, r, 4 * directions, -1.0, wide.data(), m, theta.data() + 4, rows, 1.0, residual,
+               m);
     sums.squared_z = flat_kernels::squared_norm(z, kBlock * static_cast<std::size_t>(directions));
   }
   sums.distance = flat_kernels::squared_norm(residual, kBlock * static_cast<std::size_t>(r));
@@ -162,8 +164,10 @@ Eigen::MatrixXd alternate_flat(const FlatProblem& problem, const FlatFit& fit, i
           const double* u = problem.rest.block(b);
           std::copy_n(u, 4 * kBlock, X.data());
           flat_kernels::expand_block(u, fit.z.block(b), fit.handles - 1, X.data() + 4 * kBlock);
-          gemm_block(Op::transpose, Op::none, width, width, m, 1.0, X.data(), m, X.data(), m, 1.0, part.S.data(), width);
-          gemm_block(Op::transpose, Op::none, width, r, m, 1.0, X.data(), m, problem.points.block(b), m, 1.0, part.C.data(), width);
+          gemm_block(Op::transpose, Op::none, width, width, m, 1.0, X.data(), m, X.data(), m, 1.0, part.S.data(),
+                     width);
+          gemm_block(Op::transpose, Op::none, width, r, m, 1.0, X.data(), m, problem.points.block(b), m, 1.0,
+                     part.C.data(), width);
         }
         return part;
       },

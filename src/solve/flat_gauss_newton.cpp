@@ -2,9 +2,9 @@
 //
 // With Π = I - A (AᵀA + ridge)⁻¹ Aᵀ and Kaufman's Jacobian J·D = -Π Dᵀx, the step solves
 //   sum_v x (Π Dᵀx)ᵀ + damping·S D = sum_v x residualᵀ,   S = sum_v x xᵀ.
-// In the coordinates D = W D̂ with Wᵀ S W = I the damping is a multiple of I, S drops out, and an alternation step is the
-// first iterate of the conjugate gradients. The products run in float, the factors of AᵀA, the right-hand side and the
-// objective in double.
+// In the coordinates D = W D̂ with Wᵀ S W = I the damping is a multiple of I, S drops out, and an alternation step is
+// the first iterate of the conjugate gradients. The products run in float, the factors of AᵀA, the right-hand side and
+// the objective in double.
 
 #include <Eigen/QR>
 #include <algorithm>
@@ -75,7 +75,8 @@ void linearise(const FlatProblem& problem, const Eigen::MatrixXd& theta, const F
       sum_matrices(blocks, threads, width, problem.rank, [&](std::size_t b, Eigen::MatrixXd& part) {
         std::vector<double> X;
         fill_x(problem, fit, b, X);
-        gemm_block(Op::transpose, Op::none, width, problem.rank, m, 1.0, X.data(), m, fit.residual.block(b), m, 1.0, part.data(), width);
+        gemm_block(Op::transpose, Op::none, width, problem.rank, m, 1.0, X.data(), m, fit.residual.block(b), m, 1.0,
+                   part.data(), width);
         std::vector<double> white(kBlock * static_cast<std::size_t>(kept));
         gemm_block(Op::none, Op::none, m, kept, width, 1.0, X.data(), m, at.W.data(), width, 0.0, white.data(), m);
         float* out = at.X.block(b);
@@ -84,24 +85,56 @@ void linearise(const FlatProblem& problem, const Eigen::MatrixXd& theta, const F
   at.gradient = (at.W.transpose() * gradient).cast<float>();
 }
 
-// Product with the Gauss–Newton matrix in white coordinates, without the damping. As sum x̂ x̂ᵀ = I, only the part that
+// Product with the Gauss–Newton matrix in white coordinates, without the damping, vertex by vertex: cheaper where the
+// coordinates are few.
+Eigen::MatrixXf direct_product(const Linearisation& at, const FlatFit& fit, const Eigen::MatrixXf& D, int threads) {
+  const int directions = fit.handles - 1;
+  const int kept = static_cast<int>(at.W.cols());
+  const int columns = 4 * directions;
+  const int r = static_cast<int>(D.cols());
+  const int m = static_cast<int>(kBlock);
+  const Eigen::MatrixXd total =
+      sum_matrices(at.X.block_count(), threads, kept, r, [&](std::size_t b, Eigen::MatrixXd& part) {
+        std::vector<float> image(kBlock * static_cast<std::size_t>(r));
+        std::vector<float> wide(kBlock * static_cast<std::size_t>(columns));
+        std::vector<float> s(kBlock * static_cast<std::size_t>(directions));
+        gemm_block(Op::none, Op::none, m, r, kept, 1.0F, at.X.block(b), m, D.data(), kept, 0.0F, image.data(), m);
+        gemm_block(Op::none, Op::transpose, m, columns, r, 1.0F, image.data(), m, at.B.data(), columns, 0.0F,
+                   wide.data(), m);
+        flat_kernels::contract_block(at.rest.block(b), wide.data(), directions, s.data());
+        flat_kernels::solve_block(fit.factor.block(b), directions, s.data());
+        flat_kernels::expand_block(at.rest.block(b), s.data(), directions, wide.data());
+        gemm_block(Op::none, Op::none, m, r, columns, -1.0F, wide.data(), m, at.B.data(), columns, 1.0F, image.data(),
+                   m);
+        Eigen::MatrixXf sum(kept, r);
+        gemm_block(Op::transpose, Op::none, kept, r, m, 1.0F, at.X.block(b), m, image.data(), m, 0.0F, sum.data(),
+                   kept);
+        part += sum.cast<double>();
+      });
+  return total.cast<float>();
+}
+
+// The same product for many coordinates. As sum x̂ x̂ᵀ = I, only the part that
 // Π takes away has to be summed: sum x̂ (A s)ᵀ = (sum x̂ (s ⊗ u)ᵀ) B. That never touches the r coordinates per vertex.
 Eigen::MatrixXf product(const Linearisation& at, const FlatFit& fit, const Eigen::MatrixXf& D, int threads) {
   const int directions = fit.handles - 1;
   const int kept = static_cast<int>(at.W.cols());
   const int wide_columns = 4 * directions;
   const int m = static_cast<int>(kBlock);
+  if (at.B.cols() < 2 * directions) return direct_product(at, fit, D, threads);
   const Eigen::MatrixXf K = D * at.B.transpose();  // m×4(h-1)
   const Eigen::MatrixXd taken =
       sum_matrices(at.X.block_count(), threads, kept, wide_columns, [&](std::size_t b, Eigen::MatrixXd& part) {
         std::vector<float> wide(kBlock * static_cast<std::size_t>(wide_columns));
         std::vector<float> s(kBlock * static_cast<std::size_t>(directions));
-        gemm_block(Op::none, Op::none, m, wide_columns, kept, 1.0F, at.X.block(b), m, K.data(), kept, 0.0F, wide.data(), m);
+        gemm_block(Op::none, Op::none, m, wide_columns, kept, 1.0F, at.X.block(b), m, K.data(), kept, 0.0F, wide.data(),
+                   m);
         flat_kernels::contract_block(at.rest.block(b), wide.data(), directions, s.data());
         flat_kernels::solve_block(fit.factor.block(b), directions, s.data());
         flat_kernels::expand_block(at.rest.block(b), s.data(), directions, wide.data());
         Eigen::MatrixXf sum(kept, wide_columns);
-        gemm_block(Op::transpose, Op::none, kept, wide_columns, m, 1.0F, at.X.block(b), m, wide.data(), m, 0.0F, sum.data(), kept);
+        gemm_block(Op::transpose, Op::none, kept, wide_columns, m, 1.0F, at.X.block(b), m, wide.data(), m, 0.0F,
+                   sum.data(), kept);
         part += sum.cast<double>();
       });
   return D - taken.cast<float>() * at.B;
@@ -158,8 +191,7 @@ FlatTrace gauss_newton_flat(const FlatProblem& problem, const GaussNewtonOptions
   FlatFit trial;
   double damping = 0.05;
   double growth = 2;
-  for (int n = 0; n < options.max_steps && fit.distance > options.target && trace.inner < options.max_products;
-       ++n) {
+  for (int n = 0; n < options.max_steps && fit.distance > options.target && trace.inner < options.max_products; ++n) {
     if (!report(progress, "flat", static_cast<double>(n) / options.max_steps)) break;
     linearise(problem, theta, fit, options.threads, at);
     const double before = fit.objective;

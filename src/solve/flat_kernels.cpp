@@ -39,10 +39,9 @@ void factor_block(const double* u, const double* coefficients, int directions, d
           result = value * lanes::load(other + static_cast<std::size_t>(k) * kLanes);
         } else {
           for (std::size_t l = 0; l < kLanes; ++l)
-            lanes::set_lane(result, l,
-                            lanes::lane(value, l) > kDependent * lanes::lane(whole, l)
-                                ? 1 / std::sqrt(lanes::lane(value, l))
-                                : 0);
+            lanes::set_lane(
+                result, l,
+                lanes::lane(value, l) > kDependent * lanes::lane(whole, l) ? 1 / std::sqrt(lanes::lane(value, l)) : 0);
         }
         lanes::store(row + static_cast<std::size_t>(k) * kLanes, result);
       }
@@ -118,8 +117,7 @@ Eigen::MatrixXd whitening(const Eigen::MatrixXd& S) {
   Eigen::Index first = 0;
   while (first < values.size() && values(first) <= 1e-13 * values(values.size() - 1)) ++first;
   const Eigen::Index kept = values.size() - first;
-  return scale.asDiagonal() * eigen.vectors.rightCols(kept) *
-         values.tail(kept).cwiseSqrt().cwiseInverse().asDiagonal();
+  return scale.asDiagonal() * eigen.vectors.rightCols(kept) * values.tail(kept).cwiseSqrt().cwiseInverse().asDiagonal();
 }
 
 template void solve_block(const double*, int, double*);

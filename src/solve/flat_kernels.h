@@ -30,8 +30,8 @@ void expand_block(const T* u, const T* z, int directions, T* wide);
 
 double squared_norm(const double* values, std::size_t count);
 
-/// W (n×m, m <= n) with Wᵀ S W = I and W Wᵀ the pseudo-inverse of the Gram matrix S: directions of relative weight below
-/// 1e-13 are left out.
+/// W (n×m, m <= n) with Wᵀ S W = I and W Wᵀ the pseudo-inverse of the Gram matrix S: directions of relative weight
+/// below 1e-13 are left out.
 Eigen::MatrixXd whitening(const Eigen::MatrixXd& S);
 
 }  // namespace sinew::flat_kernels

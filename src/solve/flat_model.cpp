@@ -161,8 +161,8 @@ void fit_weights(const FlatProblem& problem, int influences, int threads, FlatMo
     Eigen::VectorXd g(h);
     WeightFitter fitter{h, influences, {}, {}, {}, {}, {}};
     for (std::size_t b = begin; b < end; ++b) {
-      gemm_block(Op::none, Op::transpose, m, width, problem.rank, 1.0, problem.points.block(b), m,
-                 model.handles.data(), width, 0.0, wide.data(), m);
+      gemm_block(Op::none, Op::transpose, m, width, problem.rank, 1.0, problem.points.block(b), m, model.handles.data(),
+                 width, 0.0, wide.data(), m);
       const std::size_t last = std::min(problem.vertices, (b + 1) * kBlock);
       for (std::size_t v = b * kBlock; v < last; ++v) {
         const auto i = static_cast<Eigen::Index>(v - b * kBlock);

@@ -23,8 +23,7 @@ Scaled scaled(const Sequence& sequence, const Sphere& sphere) {
   const auto F = static_cast<Eigen::Index>(sequence.frame_count());
   Scaled result{Eigen::MatrixXd(V, 4), Eigen::MatrixXd(V, 3 * F)};
   const Eigen::RowVector3d center = sphere.center.transpose();
-  result.rest.leftCols<3>() =
-      (sequence.rest.positions.transpose().cast<double>().rowwise() - center) / sphere.radius;
+  result.rest.leftCols<3>() = (sequence.rest.positions.transpose().cast<double>().rowwise() - center) / sphere.radius;
   result.rest.col(3).setOnes();
   for (Eigen::Index f = 0; f < F; ++f)
     result.frames.middleCols<3>(3 * f) =
@@ -47,8 +46,8 @@ VertexBlocks<double> blocked(const Eigen::Ref<const Eigen::MatrixXd>& values) {
 Eigen::MatrixXd principal_directions(const Eigen::MatrixXd& points, double allowed, double& truncated) {
   Eigen::MatrixXd gram = Eigen::MatrixXd::Zero(points.cols(), points.cols());
   const int n = static_cast<int>(points.cols());
-  gemm_block(Op::transpose, Op::none, n, n, static_cast<int>(points.rows()), 1.0, points.data(), static_cast<int>(points.rows()),
-       points.data(), static_cast<int>(points.rows()), 0.0, gram.data(), n);
+  gemm_block(Op::transpose, Op::none, n, n, static_cast<int>(points.rows()), 1.0, points.data(),
+             static_cast<int>(points.rows()), points.data(), static_cast<int>(points.rows()), 0.0, gram.data(), n);
   const SymmetricEigen eigen = symmetric_eigen(gram);
   const Eigen::VectorXd& values = eigen.values;  // ascending
   truncated = 0;

@@ -100,9 +100,9 @@ FoundFlat search_flat(const FlatProblem& problem, const VertexMaps& maps, int ha
                       const Progress& progress) {
   std::vector<std::size_t> ordered = best_maps(maps, 1, kMinFlatness);
   if (ordered.size() < static_cast<std::size_t>(2 * handles)) ordered = best_maps(maps, 1, -1);
-  std::vector<std::size_t> first(ordered.begin(), ordered.begin() + static_cast<std::ptrdiff_t>(std::ceil(
-                                                                        options.quantile *
-                                                                        static_cast<double>(ordered.size()))));
+  std::vector<std::size_t> first(
+      ordered.begin(),
+      ordered.begin() + static_cast<std::ptrdiff_t>(std::ceil(options.quantile * static_cast<double>(ordered.size()))));
   FoundFlat best = improve_flat(problem, flat_through(maps, first, handles), options, progress);
   if (options.max_starts <= 1 || options.solver == FlatSolver::alternating || handles == 1) return best;
 
@@ -131,9 +131,8 @@ FoundFlat search_flat(const FlatProblem& problem, const VertexMaps& maps, int ha
   if (going) continue_candidates(problem, newton, 15, std::max<std::size_t>(2, candidates.size() / 4), candidates);
   newton.max_inner = options.max_inner;
   if (going) continue_candidates(problem, newton, 2 * options.max_steps, 2, candidates);
-  const auto winner = std::min_element(candidates.begin(), candidates.end(), [](const auto& a, const auto& b) {
-    return a.distance < b.distance;
-  });
+  const auto winner = std::min_element(candidates.begin(), candidates.end(),
+                                       [](const auto& a, const auto& b) { return a.distance < b.distance; });
   if (winner == candidates.end() || winner->distance >= best.fit.distance) return best;
   best.theta = winner->theta;
   best.trace = gauss_newton_flat(problem, newton_options(options, target), best.theta, best.fit, progress);

@@ -81,8 +81,8 @@ Eigen::MatrixXd flat_through(const VertexMaps& maps, const std::vector<std::size
   Eigen::MatrixXd theta = Eigen::MatrixXd::Zero(4 * handles, r);
   theta.topRows(4) = Eigen::Map<const Eigen::MatrixXd>(mean.data(), 4, r);
   const bool wide = points.cols() >= size;
-  const SymmetricEigen eigen = symmetric_eigen(
-      wide ? Eigen::MatrixXd(points * points.transpose()) : Eigen::MatrixXd(points.transpose() * points));
+  const SymmetricEigen eigen = symmetric_eigen(wide ? Eigen::MatrixXd(points * points.transpose())
+                                                    : Eigen::MatrixXd(points.transpose() * points));
   const Eigen::Index count = std::min<Eigen::Index>(handles - 1, eigen.values.size());
   for (Eigen::Index k = 0; k < count; ++k) {
     const Eigen::VectorXd axis = eigen.vectors.col(eigen.values.size() - 1 - k);

@@ -12,6 +12,7 @@
 #include "sinew/core/error.h"
 #include "sinew/evaluate/errors.h"
 #include "sinew/math/minimum_volume_simplex.h"
+#include "sinew/math/symmetric_eigen.h"
 #include "sinew/solve/flat.h"
 #include "solve/flat_model.h"
 #include "solve/flat_search.h"
@@ -75,8 +76,8 @@ int search_handles(const Sequence& sequence, const FlatsOptions& options, const 
   FlatsOptions quick = options;
   quick.max_starts = 1;
   quick.max_steps = std::min(options.max_steps, 12);
-  const int most = static_cast<int>(std::min<std::size_t>(static_cast<std::size_t>(options.max_bones),
-                                                          sequence.vertex_count()));
+  const int most =
+      static_cast<int>(std::min<std::size_t>(static_cast<std::size_t>(options.max_bones), sequence.vertex_count()));
   std::map<int, FoundFlat> known;
   const auto reaches = [&](int h) {
     const auto above = known.upper_bound(h);
@@ -137,24 +138,37 @@ Eigen::MatrixXd handles_of(const Eigen::MatrixXd& theta, const Eigen::MatrixXd& 
   return handles;
 }
 
-/// Flat of as many directions as the places on it really span.
-void drop_unused_directions(const FlatProblem& problem, int threads, Eigen::MatrixXd& theta, FlatFit& fit) {
-  Eigen::Index used = theta.rows() / 4 - 1;
-  const auto spans = [&](Eigen::Index k) {
-    double squares = 0;
-    for (std::size_t v = 0; v < problem.vertices; ++v)
-      squares += fit.z(v, static_cast<std::size_t>(k)) * fit.z(v, static_cast<std::size_t>(k));
-    return squares > 1e-12 && theta.middleRows(4 * (k + 1), 4).squaredNorm() > 0;
-  };
-  Eigen::MatrixXd kept = theta.topRows(4);
-  for (Eigen::Index k = 0; k < used; ++k) {
-    if (!spans(k)) continue;
-    kept.conservativeResize(kept.rows() + 4, Eigen::NoChange);
-    kept.bottomRows(4) = theta.middleRows(4 * (k + 1), 4);
+/// Places of the vertices on a flat whose directions they really span.
+struct Places {
+  Eigen::MatrixXd theta;
+  Eigen::MatrixXd z;  // (h-1)×V
+};
+
+Places spanned_places(const FlatProblem& problem, const Eigen::MatrixXd& theta, const FlatFit& fit) {
+  const Eigen::Index directions = fit.handles - 1;
+  const auto V = static_cast<Eigen::Index>(problem.vertices);
+  Places places{theta, Eigen::MatrixXd(directions, V)};
+  for (Eigen::Index v = 0; v < V; ++v)
+    for (Eigen::Index k = 0; k < directions; ++k)
+      places.z(k, v) = fit.z(static_cast<std::size_t>(v), static_cast<std::size_t>(k));
+  if (directions == 0) return places;
+  const Eigen::VectorXd mean = places.z.rowwise().mean();
+  places.z.colwise() -= mean;
+  const SymmetricEigen spread = symmetric_eigen(Eigen::MatrixXd(places.z * places.z.transpose()));
+  Eigen::Index first = 0;
+  const double least = 1e-10 * std::max(spread.values(directions - 1), 1e-12 * static_cast<double>(V));
+  while (first < directions && spread.values(first) <= least) ++first;
+  const Eigen::MatrixXd kept = spread.vectors.rightCols(directions - first);
+  places.theta.resize(4 * (kept.cols() + 1), theta.cols());
+  places.theta.topRows(4) = theta.topRows(4);
+  for (Eigen::Index k = 0; k < directions; ++k) places.theta.topRows(4) += mean(k) * theta.middleRows(4 * (k + 1), 4);
+  for (Eigen::Index j = 0; j < kept.cols(); ++j) {
+    places.theta.middleRows(4 * (j + 1), 4).setZero();
+    for (Eigen::Index k = 0; k < directions; ++k)
+      places.theta.middleRows(4 * (j + 1), 4) += kept(k, j) * theta.middleRows(4 * (k + 1), 4);
   }
-  if (kept.rows() == theta.rows()) return;
-  theta = kept;
-  fit_flat(problem, theta, 0, threads, fit);
+  places.z = kept.transpose() * places.z;
+  return places;
 }
 
 /// A few rounds of exact half-steps with extrapolated handles; keeps the best.
@@ -195,21 +209,17 @@ struct Solved {
 };
 
 /// Simplex, model and float rig for one fraction of outliers.
-Solved enclose(FlatProblem problem, const FoundFlat& found, const Sequence& sequence, const FlatsOptions& options,
+Solved enclose(FlatProblem problem, const Places& places, const Sequence& sequence, const FlatsOptions& options,
                double outliers) {
-  const int directions = found.fit.handles - 1;
-  Eigen::MatrixXd z(directions, static_cast<Eigen::Index>(problem.vertices));
-  for (std::size_t v = 0; v < problem.vertices; ++v)
-    for (int k = 0; k < directions; ++k)
-      z(k, static_cast<Eigen::Index>(v)) = found.fit.z(v, static_cast<std::size_t>(k));
+  const int directions = static_cast<int>(places.z.rows());
   VolumeOptions volume;
   volume.outliers = outliers;
   volume.max_iterations = 25;
   volume.tolerance = 1e-4 * std::max(1, directions);
   volume.threads = options.threads;
-  const EnclosingSimplex simplex = minimum_volume_simplex(z, volume);
+  const EnclosingSimplex simplex = minimum_volume_simplex(places.z, volume);
   FlatModel model;
-  model.handles = handles_of(found.theta, simplex.corners);
+  model.handles = handles_of(places.theta, simplex.corners);
   model.weights = simplex.weights.cwiseMax(0);
   model.weights = model.weights.array().rowwise() / model.weights.colwise().sum().array();
   const bool sparse = options.influences > 0 && options.influences <= directions;
@@ -256,9 +266,9 @@ Rig solve_flats(const Sequence& sequence, const FlatsOptions& options, FitReport
 
   const StepTimer timer(report, "simplex");
   tame(problem, options.threads, found.theta, found.fit);
-  drop_unused_directions(problem, options.threads, found.theta, found.fit);
+  const Places places = spanned_places(problem, found.theta, found.fit);
   const double flat_error = flat_e_rms(problem, found.fit);
-  const bool sparse = options.influences > 0 && options.influences < found.fit.handles;
+  const bool sparse = options.influences > 0 && options.influences <= places.z.rows();
   const bool automatic = options.outliers < 0 && !sparse && !options.optimize_rest;
   const double fixed[] = {std::max(0.0, options.outliers)};
   const double tried[] = {0, 0.0005, 0.002, 0.01};
@@ -268,13 +278,13 @@ Rig solve_flats(const Sequence& sequence, const FlatsOptions& options, FitReport
                                          : std::vector<double>(std::begin(fixed), std::end(fixed))) {
     if (best.error <= kAllowedRatio * flat_error + kAllowedExtra) break;
     if (!sinew::report(progress, "simplex", -1)) report.termination = Termination::cancelled;
-    Solved solved = enclose(problem, found, sequence, options, outliers);
+    Solved solved = enclose(problem, places, sequence, options, outliers);
     if (solved.error < best.error) best = std::move(solved);
   }
   report.bones = static_cast<int>(best.rig.bones.size());
   if (report.bones < report.bones_asked && report.remark.empty())
-    report.remark = fmt::format("{} bones came out of {}: the vertices span no more directions", report.bones,
-                                report.bones_asked);
+    report.remark =
+        fmt::format("{} bones came out of {}: the vertices span no more directions", report.bones, report.bones_asked);
   best.rig.notes = fmt::format("{{\"flat_e_rms\":{:.6g},\"outliers\":{:g}}}", flat_error, best.outliers);
   return std::move(best.rig);
 }

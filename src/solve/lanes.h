@@ -42,11 +42,15 @@ struct Double8 {
 [[gnu::always_inline]] inline Double8 operator*(const Double8& a, const Double8& b) {
   return {a.low * b.low, a.high * b.high};
 }
-[[gnu::always_inline]] inline Double8 operator*(double a, const Double8& b) { return {a * b.low, a * b.high}; }
+[[gnu::always_inline]] inline Double8 operator*(double a, const Double8& b) {
+  return {a * b.low, a * b.high};
+}
 [[gnu::always_inline]] inline Double8 operator+(const Double8& a, const Double8& b) {
   return {a.low + b.low, a.high + b.high};
 }
-[[gnu::always_inline]] inline Double8 operator+(const Double8& a, double b) { return {a.low + b, a.high + b}; }
+[[gnu::always_inline]] inline Double8 operator+(const Double8& a, double b) {
+  return {a.low + b, a.high + b};
+}
 [[gnu::always_inline]] inline Double8 operator-(const Double8& a, const Double8& b) {
   return {a.low - b.low, a.high - b.high};
 }

@@ -24,10 +24,10 @@ struct EnclosingSimplex {
 ///
 /// Sequential quadratic programs over the barycentric functionals: with X = (I + E) X0 the step minimises
 /// -tr E + |E|²/2, an affinely invariant majoriser of -log det X to second order, subject to X D >= 0 and 1ᵀX = 1ᵀX0.
-/// Each program splits by facet up to h coupling equations and is solved by a primal-dual interior-point method over the
-/// few constraints that matter, generated as they are violated. `outliers` > 0 softens X D >= 0 by a hinge penalty whose
-/// weight (h-1)/(outliers·N) makes the stated fraction a bound at the optimum.
-/// Points that span fewer than d dimensions throw Error{input}; h = 1 gives the single corner of no coordinates.
+/// Each program splits by facet up to h coupling equations and is solved by a primal-dual interior-point method over
+/// the few constraints that matter, generated as they are violated. `outliers` > 0 softens X D >= 0 by a hinge penalty
+/// whose weight (h-1)/(outliers·N) makes the stated fraction a bound at the optimum. Points that span fewer than d
+/// dimensions throw Error{input}; h = 1 gives the single corner of no coordinates.
 EnclosingSimplex minimum_volume_simplex(const Eigen::Ref<const Eigen::MatrixXd>& points, const VolumeOptions& options);
 
 }  // namespace sinew

@@ -60,11 +60,11 @@ struct FlatProblem {
   double floor = 0;             // sum of squares that float32 rounding of the input accounts for, scaled unit
   double truncated = 0;         // sum of squares left out by the reduction, scaled unit
   Eigen::Vector3d center = Eigen::Vector3d::Zero();
-  double scale = 1;             // scaled = (input - center) / scale
-  Eigen::MatrixXd directions;   // 3F×r, orthonormal columns
-  Eigen::MatrixXd base;         // 4×3F: the single affine maps, scaled unit
+  double scale = 1;              // scaled = (input - center) / scale
+  Eigen::MatrixXd directions;    // 3F×r, orthonormal columns
+  Eigen::MatrixXd base;          // 4×3F: the single affine maps, scaled unit
   Eigen::MatrixXd reduced_base;  // 4×r: the part of them along `directions`
-  bool rest_moved = false;      // the rest positions are no longer those of the sequence
+  bool rest_moved = false;       // the rest positions are no longer those of the sequence
 
   /// E_RMS that a sum of squares in the scaled unit stands for.
   double e_rms(double sum_of_squares) const;
@@ -106,8 +106,8 @@ struct FlatFit {
 /// Puts every vertex at its closest place on the flat [Liu2020 eq. 6].
 void fit_flat(const FlatProblem& problem, const Eigen::MatrixXd& theta, double ridge, int threads, FlatFit& fit);
 
-/// Moves the point of the flat to the mean of z and turns and scales its directions so that z has covariance I, in order
-/// of decreasing importance. The flat stays the same set; `fit` is stale afterwards.
+/// Moves the point of the flat to the mean of z and turns and scales its directions so that z has covariance I, in
+/// order of decreasing importance. The flat stays the same set; `fit` is stale afterwards.
 void whiten_flat(const FlatProblem& problem, const FlatFit& fit, int threads, Eigen::MatrixXd& theta);
 
 /// One step of the paper's alternation (§4.2): the flat that is best for the z of `fit`.
@@ -120,7 +120,7 @@ struct GaussNewtonOptions {
   double inner_tolerance = 0.05;  // stop the inner iteration at |r| <= inner_tolerance·|r0|
   double tolerance = 1e-3;        // stop when (e[n-1] - e[n]) <= tolerance·e[n-1], e = sqrt(objective)
   double ridge = 0;
-  double target = 0;              // stop when distance <= target
+  double target = 0;  // stop when distance <= target
   int threads = 0;
 };
 

@@ -21,13 +21,13 @@ struct FlatsOptions {
   int alternations = 4;     // of the paper's alternation: all of it, or before Gauss–Newton
   int max_steps = 40;       // Gauss–Newton steps
   int max_inner = 50;       // conjugate gradient iterations per step
-  int max_products = 650;   // conjugate gradient iterations of a run in all
+  int max_products = 800;   // conjugate gradient iterations of a run in all
   double tolerance = 1e-3;  // stop when (e[n-1] - e[n]) <= tolerance·e[n-1]
   double quantile = 0.5;    // fraction of the one-ring maps that the first start uses
   int max_starts = 1;       // > 1: further starts from random subsets of the maps, the poor ones given up early
   double start_work = 0;    // bound on the multiply-adds spent on further starts; 0: none
-  double outliers = -1;     // fraction of vertices that may lie beyond each facet of the simplex; < 0: the smallest of a
-                            // few that keeps the float model's error within 5 % + 1e-4 of the flat's
+  double outliers = -1;  // fraction of vertices that may lie beyond each facet of the simplex; < 0: the smallest of a
+                         // few that keeps the float model's error within 5 % + 1e-4 of the flat's
   bool optimize_rest = false;  // move the rest pose as well (§4.2); the rig then has its own rest positions
   std::uint64_t seed = 1;
   int threads = 0;  // 0: all cores; the result does not depend on it
