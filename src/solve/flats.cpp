@@ -214,7 +214,7 @@ Solved enclose(FlatProblem problem, const Places& places, const Sequence& sequen
   const int directions = static_cast<int>(places.z.rows());
   VolumeOptions volume;
   volume.outliers = outliers;
-  volume.max_iterations = 25;
+  volume.max_iterations = options.max_starts > 1 ? 40 : 15;
   volume.tolerance = 1e-4 * std::max(1, directions);
   volume.threads = options.threads;
   const EnclosingSimplex simplex = minimum_volume_simplex(places.z, volume);

@@ -1,6 +1,8 @@
 #include "sinew/solve/flats.h"
 
+#include <map>
 #include <memory>
+#include <string>
 
 #include "sinew/core/error.h"
 #include "solve.h"

@@ -21,7 +21,7 @@ struct FlatsOptions {
   int alternations = 4;     // of the paper's alternation: all of it, or before Gauss–Newton
   int max_steps = 40;       // Gauss–Newton steps
   int max_inner = 50;       // conjugate gradient iterations per step
-  int max_products = 800;   // conjugate gradient iterations of a run in all
+  int max_products = 900;   // conjugate gradient iterations of a run in all
   double tolerance = 1e-3;  // stop when (e[n-1] - e[n]) <= tolerance·e[n-1]
   double quantile = 0.5;    // fraction of the one-ring maps that the first start uses
   int max_starts = 1;       // > 1: further starts from random subsets of the maps, the poor ones given up early
