@@ -2,11 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <Eigen/LU>
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "io/alembic_scene.h"
 #include "sinew/io/npz.h"
 #include "sinew/io/obj.h"
 #include "sinew/io/output_file.h"
@@ -104,6 +108,85 @@ TEST_P(AlembicGolden, TimesFacesAndPiecesAreThoseOfTheReferenceLibrary) {
             << piece.name << " face " << k;
       stored += sizes[k];
       corner += sizes[k];
+    }
+  }
+}
+
+/// SHA-256 of values as they lie in memory, by the program of that name.
+std::string sha256(const std::vector<float>& values) {
+  const test::TemporaryFolder folder;
+  OutputFile file(folder / "values");
+  file.write(std::span<const float>(values));
+  file.commit();
+  FILE* pipe = popen(("sha256sum " + (folder / "values").string()).c_str(), "r");
+  std::array<char, 64> digest{};
+  const std::size_t got = std::fread(digest.data(), 1, digest.size(), pipe);
+  pclose(pipe);
+  return {digest.data(), got};
+}
+
+/// A value per stored corner, indices resolved, straight from the properties of one mesh.
+std::vector<float> stored_corner_values(const std::filesystem::path& path, const std::string& object,
+                                        const std::string& name, std::size_t extent) {
+  const alembic::Archive archive{ogawa::Source(path)};
+  for (const alembic::Node& node : alembic::read_nodes(archive)) {
+    if (node.path != object) continue;
+    const alembic::Properties geometry = archive.open(node.properties, ".geom");
+    const alembic::Property& property = *alembic::find(geometry, name);
+    if (property.kind != alembic::PropertyKind::compound) return archive.samples(property).values<float>(0);
+    const alembic::Properties parts = archive.open(property);
+    const auto values = archive.samples(*alembic::find(parts, ".vals")).values<float>(0);
+    std::vector<float> out;
+    for (const std::uint32_t index : archive.samples(*alembic::find(parts, ".indices")).values<std::uint32_t>(0))
+      for (std::size_t k = 0; k < extent; ++k) out.push_back(values.at(extent * index + k));
+    return out;
+  }
+  ADD_FAILURE() << object << " not found";
+  return {};
+}
+
+/// Corner of ours for each stored corner of a piece.
+std::vector<std::size_t> corner_of_stored(const Mesh& mesh, const Piece& piece) {
+  std::vector<std::size_t> out;
+  std::size_t first = 0;
+  for (std::size_t i = 0; i < piece.first_face; ++i) first += mesh.face_sizes[i];
+  for (std::size_t i = piece.first_face; i < piece.first_face + piece.faces; ++i) {
+    for (std::size_t k = 0; k < mesh.face_sizes[i]; ++k) out.push_back(first + mesh.face_sizes[i] - 1 - k);
+    first += mesh.face_sizes[i];
+  }
+  return out;
+}
+
+TEST_P(AlembicGolden, UvsAndNormalsAreThoseOfTheReferenceLibrary) {
+  SINEW_NEEDS_DATA();
+  const std::string file = GetParam();
+  const Mesh mesh = read_alembic(alembic_folder() / file).rest;
+  const std::vector<json> objects = shown_objects(file);
+  for (std::size_t i = 0; i < objects.size(); ++i) {
+    const json& object = objects[i];
+    const std::vector<std::size_t> corners = corner_of_stored(mesh, mesh.pieces[i]);
+    if (!object.at("uv").is_null()) {
+      const auto uv = stored_corner_values(alembic_folder() / file, object.at("full_name"), "uv", 2);
+      ASSERT_EQ(sha256(uv), object.at("uv").at("corners_sha256"));
+      ASSERT_EQ(uv.size(), 2 * corners.size());
+      for (std::size_t c = 0; c < corners.size(); ++c) {
+        const float* ours = mesh.uv_sets.at(0).values.data() + 2 * mesh.uv_sets[0].indices[corners[c]];
+        ASSERT_EQ(ours[0], uv[2 * c]) << "corner " << c;
+        ASSERT_EQ(ours[1], 1 - uv[2 * c + 1]) << "corner " << c;
+      }
+    }
+    if (!object.at("normals").is_null()) {
+      const auto normals = stored_corner_values(alembic_folder() / file, object.at("full_name"), "N", 3);
+      ASSERT_EQ(sha256(normals), object.at("normals").at("corners_sha256"));
+      const auto world = object.at("world_matrix_first").get<std::vector<double>>();
+      // Row-major for row vectors: mapped column-major it acts on columns.
+      const Eigen::Matrix3d A = Eigen::Map<const Eigen::Matrix4d>(world.data()).topLeftCorner<3, 3>();
+      for (std::size_t c = 0; c < corners.size(); ++c) {
+        const Eigen::Map<const Eigen::Vector3f> stored(normals.data() + 3 * c);
+        const Eigen::Vector3d expected = (A.inverse().transpose() * stored.cast<double>()).normalized();
+        const Eigen::Map<const Eigen::Vector3f> ours(mesh.normals.values.data() + 3 * mesh.normals.indices[corners[c]]);
+        ASSERT_LT((ours.cast<double>() - expected).norm(), 2e-7) << "corner " << c;
+      }
     }
   }
 }
