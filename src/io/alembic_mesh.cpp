@@ -13,6 +13,8 @@
 #include <numeric>
 #include <unordered_map>
 
+#include "io/posed_normals.h"
+
 namespace sinew::alembic {
 namespace {
 
@@ -302,14 +304,11 @@ void append_face_sets(const Archive& archive, const MeshSource& source, const Mo
 void fill_normals(const std::string& archive_name, const Warnings& warn, Mesh& mesh) {
   if (std::ranges::find(mesh.normals.indices, kMissing) == mesh.normals.indices.end()) return;
   if (warn) warn(fmt::format("{}: meshes without normals get the mean of the faces around each vertex", archive_name));
+  const ConstPointsMap positions(mesh.positions.data(), 3, mesh.positions.cols());
   Eigen::Matrix3Xd sums = Eigen::Matrix3Xd::Zero(3, mesh.positions.cols());
   std::size_t first = 0;
   for (const Index size : mesh.face_sizes) {
-    const auto point = [&](std::size_t k) -> Eigen::Vector3d {
-      return mesh.positions.col(mesh.corners[first + k]).cast<double>();
-    };
-    Eigen::Vector3d area = Eigen::Vector3d::Zero();
-    for (std::size_t k = 1; k + 1 < size; ++k) area += (point(k) - point(0)).cross(point(k + 1) - point(0));
+    const Eigen::Vector3d area = area_vector(positions, std::span(mesh.corners).subspan(first, size));
     for (std::size_t k = 0; k < size; ++k) sums.col(mesh.corners[first + k]) += area;
     first += size;
   }

@@ -5,6 +5,32 @@
 #include <utility>
 
 namespace sinew {
+namespace {
+
+/// Rotation whose columns are the edge made perpendicular to the area vector, a third direction, and the area vector.
+/// False when faces without area or an edge along the area vector leave it open.
+bool orthonormal_frame(const Eigen::Vector3d& area, const Eigen::Vector3d& edge, Eigen::Matrix3d& frame) {
+  constexpr double kParallel = 1e-9;  // of the edge's length that must remain
+  const double area_norm = area.norm();
+  if (!(area_norm > 0)) return false;
+  const Eigen::Vector3d n = area / area_norm;
+  const Eigen::Vector3d t = edge - n.dot(edge) * n;
+  const double t_norm = t.norm();
+  if (!(t_norm > kParallel * edge.norm())) return false;
+  frame.col(0) = t / t_norm;
+  frame.col(1) = n.cross(frame.col(0));
+  frame.col(2) = n;
+  return true;
+}
+
+}  // namespace
+
+Eigen::Vector3d area_vector(const ConstPointsMap& positions, std::span<const Index> corners) {
+  const auto point = [&](std::size_t k) -> Eigen::Vector3d { return positions.col(corners[k]).cast<double>(); };
+  Eigen::Vector3d area = Eigen::Vector3d::Zero();
+  for (std::size_t k = 1; k + 1 < corners.size(); ++k) area += (point(k) - point(0)).cross(point(k + 1) - point(0));
+  return area;
+}
 
 PosedNormals::PosedNormals(const Mesh& rest, std::size_t first_face, std::size_t faces, std::size_t first_corner) {
   const auto begin = rest.face_sizes.begin() + static_cast<std::ptrdiff_t>(first_face);
@@ -43,11 +69,7 @@ PosedNormals::Directions PosedNormals::group_directions(const ConstPointsMap& po
   Directions out{Eigen::Matrix3Xd::Zero(3, groups), Eigen::Matrix3Xd(3, groups)};
   std::size_t first = 0;
   for (const Index size : face_sizes_) {
-    const auto point = [&](std::size_t k) -> Eigen::Vector3d {
-      return positions.col(corners_[first + k]).cast<double>();
-    };
-    Eigen::Vector3d area = Eigen::Vector3d::Zero();
-    for (std::size_t k = 1; k + 1 < size; ++k) area += (point(k) - point(0)).cross(point(k + 1) - point(0));
+    const Eigen::Vector3d area = area_vector(positions, std::span(corners_).subspan(first, size));
     for (std::size_t k = 0; k < size; ++k) out.area.col(group_of_corner_[first + k]) += area;
     first += size;
   }
@@ -57,26 +79,6 @@ PosedNormals::Directions PosedNormals::group_directions(const ConstPointsMap& po
   }
   return out;
 }
-
-namespace {
-
-/// Rotation whose columns are the edge made perpendicular to the area vector, a third direction, and the area vector.
-/// False when faces without area or an edge along the area vector leave it open.
-bool orthonormal_frame(const Eigen::Vector3d& area, const Eigen::Vector3d& edge, Eigen::Matrix3d& frame) {
-  constexpr double kParallel = 1e-9;  // of the edge's length that must remain
-  const double area_norm = area.norm();
-  if (!(area_norm > 0)) return false;
-  const Eigen::Vector3d n = area / area_norm;
-  const Eigen::Vector3d t = edge - n.dot(edge) * n;
-  const double t_norm = t.norm();
-  if (!(t_norm > kParallel * edge.norm())) return false;
-  frame.col(0) = t / t_norm;
-  frame.col(1) = n.cross(frame.col(0));
-  frame.col(2) = n;
-  return true;
-}
-
-}  // namespace
 
 std::vector<float> PosedNormals::pose(const ConstPointsMap& positions) const {
   const Directions directions = group_directions(positions);

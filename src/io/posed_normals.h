@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -7,6 +8,9 @@
 #include "sinew/core/types.h"
 
 namespace sinew {
+
+/// Twice the area of a polygon times its normal.
+Eigen::Vector3d area_vector(const ConstPointsMap& positions, std::span<const Index> corners);
 
 /// Takes the normals of a part of a rest mesh along with its motion, since a sequence has positions only.
 ///
