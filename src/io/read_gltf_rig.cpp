@@ -8,6 +8,7 @@
 #include "io/gltf_model.h"
 #include "sinew/core/error.h"
 #include "sinew/io/gltf.h"
+#include "sinew/io/two_layer_gltf.h"
 
 /// A glTF model as a rig. A bone is a joint node together with X = inverse_bind · bind⁻¹, which takes rest positions
 /// to the joint's space; its motion is global(node) · X.
@@ -307,6 +308,16 @@ void fill_motion(const Model& model, const Bones& bones, const Timeline& timelin
   }
 }
 
+/// The two-layer model in the file, if there is one and the whole rig is read.
+void add_second_layer(std::span<const std::byte> bytes, const ReadOptions& options, const std::string& name, Rig& rig) {
+  const std::optional<GltfExtension> extension = parse_gltf_extension(bytes, kTwoLayerExtension, name);
+  if (!extension) return;
+  if (options.clip.empty() && options.mesh.empty() && options.frames_per_second == 0)
+    apply_two_layer_extension(*extension, name, rig);
+  else if (options.warn)
+    options.warn(fmt::format("{}: only a part is read, so its two-layer model is left out", name));
+}
+
 }  // namespace
 }  // namespace gltf
 
@@ -339,6 +350,7 @@ Rig parse_gltf_rig(std::span<const std::byte> bytes, const std::filesystem::path
   rig.transforms = !affine && gltf::is_rigid(rig.motion) ? Transforms::rigid : Transforms::affine;
   rig.jointed = gltf::is_jointed(model, rig);
   if (model.own) gltf::restore_notes(model, rig);
+  gltf::add_second_layer(bytes, options, name, rig);
   rig.check();
   return rig;
 }

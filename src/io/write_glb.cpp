@@ -9,6 +9,7 @@
 #include "sinew/core/error.h"
 #include "sinew/io/gltf.h"
 #include "sinew/io/output_file.h"
+#include "sinew/io/two_layer_gltf.h"
 
 /// A rig as GLB. Bone b with head h moves by M(f,b). Its joint has the inverse bind matrix translate(-h) and moves by
 /// M·translate(h), so that rounding is relative to the size of the bone's surroundings, not to its distance from the
@@ -242,6 +243,9 @@ std::vector<std::byte> glb_bytes(const Rig& rig, const WriteOptions& options,
   gltf::add_bones(rig, hierarchy, names, layout, out);
   gltf::add_mesh_nodes(gltf::add_meshes(rig, targets, out), names, layout, out);
   gltf::add_animations(rig, hierarchy, targets, layout, out);
+  const bool given = std::any_of(extensions.begin(), extensions.end(),
+                                 [](const GltfExtension& extension) { return extension.name == kTwoLayerExtension; });
+  if (rig.two_layer && !given) gltf::add_extension(two_layer_extension(rig, false), out);
   for (const GltfExtension& extension : extensions) gltf::add_extension(extension, out);
   gltf::Json scene = {layout.root};
   for (const std::size_t node : layout.meshes) scene.push_back(node);

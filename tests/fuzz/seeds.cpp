@@ -9,6 +9,7 @@
 #include "sinew/io/npz.h"
 #include "sinew/io/obj.h"
 #include "sinew/io/pc2.h"
+#include "sinew/io/two_layer_gltf.h"
 
 namespace {
 
@@ -52,6 +53,38 @@ Rig small_rig(const Sequence& sequence) {
   return rig;
 }
 
+/// The small rig with a second layer: two virtual bones.
+Rig two_layer_rig(const Sequence& sequence) {
+  Rig rig = small_rig(sequence);
+  TwoLayer model{{2, {0, 1, 1, 0}, {0.5F, 0.5F, 1.25F, -0.25F}}, {2, {}, {}}};
+  for (std::size_t v = 0; v < rig.vertex_count(); ++v) {
+    model.coefficients.columns.insert(model.coefficients.columns.end(), {0, 1});
+    model.coefficients.values.insert(model.coefficients.values.end(), {0.25F, 0.75F});
+  }
+  rig.two_layer = model;
+  return rig;
+}
+
+/// A packed model of the size that fuzz_two_layer expects.
+std::vector<std::byte> packed_model() {
+  Rig rig;
+  rig.rest.positions = Points::Zero(3, 12);
+  rig.bones.resize(3);
+  rig.motion = Motion(2, 3);
+  TwoLayer model{{3, {}, {}}, {2, {}, {}}};
+  for (Index j = 0; j < 4; ++j) {
+    model.dictionary.columns.insert(model.dictionary.columns.end(), {0, 1, 2});
+    model.dictionary.values.insert(model.dictionary.values.end(),
+                                   {0.25F, 0.25F * static_cast<float>(j), 0.75F - 0.25F * static_cast<float>(j)});
+  }
+  for (Index v = 0; v < 12; ++v) {
+    model.coefficients.columns.insert(model.coefficients.columns.end(), {v % 4, (v + 1) % 4});
+    model.coefficients.values.insert(model.coefficients.values.end(), {0.125F, 0.875F});
+  }
+  rig.two_layer = model;
+  return two_layer_extension(rig, true).arrays[0].bytes;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -65,6 +98,12 @@ int main(int argc, char** argv) {
   write_npz(made(folder / "npz") / "small.npz", small);
   write_alembic(made(folder / "abc") / "small.abc", small);
   write_glb(made(folder / "gltf") / "small.glb", small_rig(small));
+  const Rig layered = two_layer_rig(small);
+  write_glb(folder / "gltf/two_layer.glb", layered);
+  write_glb(folder / "gltf/packed.glb", layered, {}, std::vector{two_layer_extension(layered, true)});
+  OutputFile packed(made(folder / "two_layer") / "packed");
+  packed.write(std::span<const std::byte>(packed_model()));
+  packed.commit();
   OutputFile array(folder / "npz/rest.npy");
   array.write(first_member(read_file(folder / "npz/small.npz")));
   array.commit();

@@ -40,6 +40,9 @@ void print_facts(const Json& facts) {
     line("bones", fmt::format("{}, {}{}", facts["bones"].get<std::size_t>(), facts["transforms"].get<std::string>(),
                               facts["skeleton"].get<bool>() ? ", a skeleton" : ""));
     line("influences", fmt::format("{}", facts["influences"].get<int>()));
+    if (facts.contains("two_layer"))
+      line("two layers", fmt::format("{} virtual bones, {} per vertex", facts["two_layer"]["virtual_bones"].get<int>(),
+                                     facts["two_layer"]["virtual_bones_per_vertex"].get<int>()));
     if (facts["corrections"].get<std::size_t>() > 0)
       line("corrections", fmt::format("rank {}", facts["corrections"].get<std::size_t>()));
   }

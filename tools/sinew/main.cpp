@@ -15,6 +15,8 @@ int main(int argc, char** argv) {
   tool::add_demo(app);
   tool::add_solve(app);
   tool::add_evaluate(app);
+  tool::add_reduce(app);
+  tool::add_compress(app);
   tool::add_info(app);
   tool::add_convert(app);
   tool::add_view(app);

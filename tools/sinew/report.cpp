@@ -80,6 +80,10 @@ Json facts_of(const Rig& rig) {
   out["transforms"] = rig.transforms == Transforms::rigid ? "rigid" : "affine";
   out["skeleton"] = rig.jointed;
   out["corrections"] = rig.corrections ? rig.corrections->rank() : 0;
+  if (rig.two_layer)
+    out["two_layer"] = {{"virtual_bones", rig.two_layer->virtual_bone_count()},
+                        {"bones_per_virtual_bone", rig.two_layer->dictionary.slots},
+                        {"virtual_bones_per_vertex", rig.two_layer->coefficients.slots}};
   out["memory_bytes"] = rig.weights.values.size() * (sizeof(float) + sizeof(Index)) +
                         rig.frame_count() * rig.bone_count() * sizeof(Affine) + rig.vertex_count() * 3 * sizeof(float);
   return out;

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "refine/two_layer_metric.h"
+#include "sinew/math/adjacency.h"
+
+namespace sinew::two_layer {
+
+inline constexpr std::size_t kMaxCandidates = 32;  // atoms looked at for one vertex
+inline constexpr int kMaxSlots = 4;                // virtual bones per vertex
+
+/// The q atoms of one vertex and their coefficients, which sum to 1.
+struct Code {
+  Index atoms[kMaxSlots] = {};
+  double values[kMaxSlots] = {1};
+  int count = 1;
+};
+
+/// The factorisation in progress.
+struct State {
+  MatrixXd D;                 // B×M, each column sums to 1
+  std::vector<Code> codes;    // V
+  std::vector<double> error;  // V, f_v(D α_v)
+  int slots = 2;              // q
+  std::size_t masters = 0;    // c
+
+  std::size_t atoms() const { return static_cast<std::size_t>(D.cols()); }
+};
+
+/// The best code over the atoms whose Gram matrix is K (P×P): every pair, then one more atom at a time while that helps
+/// and there are slots. Positions in the code refer to K. Returns f. `error` is what is known already: only something
+/// better is returned.
+double best_code(const Eigen::Ref<const MatrixXd>& K, int slots, double error, Code& code);
+
+/// Keeps the `masters` entries of largest magnitude and makes the sum 1 again.
+void sparsify(Eigen::Ref<VectorXd> atom, std::size_t masters);
+
+/// Vertices that use each atom, in compressed rows.
+struct Users {
+  std::vector<std::size_t> starts;                // M + 1
+  std::vector<std::pair<Index, double>> entries;  // vertex, coefficient
+
+  std::span<const std::pair<Index, double>> operator[](std::size_t atom) const {
+    return {entries.data() + starts[atom], starts[atom + 1] - starts[atom]};
+  }
+};
+Users users_of(const State& state);
+
+/// One pass over the atoms: each is set to its optimum with everything else fixed [eq. 5].
+void update_dictionary(const WeightMetric& metric, State& state);
+void update_dictionary(const ExampleMetric& metric, State& state);
+
+}  // namespace sinew::two_layer

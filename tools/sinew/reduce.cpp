@@ -1,0 +1,91 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "commands.h"
+#include "inputs.h"
+#include "output.h"
+#include "report.h"
+#include "sinew/core/error.h"
+#include "sinew/evaluate/errors.h"
+#include "sinew/refine/reduce_weights.h"
+
+namespace sinew::tool {
+namespace {
+
+struct Request {
+  std::filesystem::path rig;
+  std::filesystem::path out;
+  std::vector<std::filesystem::path> examples;
+  std::string method = "geometry";
+  ReduceOptions options;
+  bool json = false;
+};
+
+/// How far the weights moved: sqrt(|W' − W|² / BV), as the papers' Δ_W.
+double weight_change(const SkinWeights& before, const SkinWeights& after, std::size_t bones) {
+  const auto difference = (unpack_weights(before, bones) - unpack_weights(after, bones)).cast<double>().eval();
+  return std::sqrt(difference.squaredNorm() / static_cast<double>(difference.size()));
+}
+
+void run(Request request) {
+  check_output(request.out, {request.rig});
+  request.options.method = reduce_method(request.method);
+  const Rig before = read_rig_file(request.rig);
+  if (before.two_layer)
+    throw Error(ErrorKind::input, fmt::format("{}: is a two-layer model, reduce its original", request.rig.string()));
+  SequenceInputs inputs;
+  inputs.paths = request.examples;
+  const Sequence target = request.examples.empty() ? pose_all(before) : read_inputs(inputs);
+  Rig after = before;
+  after.weights = reduce_weights(before, &target, request.options);
+  StagedFile staged(request.out);
+  write_rig(staged.path(), after);
+  const Rig written = read_rig_file(staged.path());
+  const Errors cost = evaluate(written, target, request.options.threads);
+  const double base = request.examples.empty() ? 0 : evaluate(before, target, request.options.threads).e_rms;
+  staged.commit();
+  const double change = weight_change(before.weights, written.weights, before.bone_count());
+  if (request.json) {
+    Json out{{"file", request.out.string()}, {"method", request.method}};
+    out["influences"] = {{"before", used_influences(before.weights)}, {"after", used_influences(written.weights)}};
+    out["weight_change"] = change;
+    out["e_rms_before"] = base;
+    out["errors"] = facts_of(cost);
+    fmt::print("{}\n", out.dump(2));
+    return;
+  }
+  fmt::print("influences   {} -> {} ({})\n", used_influences(before.weights), used_influences(written.weights),
+             request.method);
+  fmt::print("weights      moved by {} (RMS x 1000)\n", short_number(1000 * change));
+  fmt::print("E_RMS        {} -> {} against {}\n", short_number(base), short_number(cost.e_rms),
+             request.examples.empty() ? "the rig before" : "the examples");
+  fmt::print("max          {} % of the diagonal (frame {}, vertex {})\n", short_number(cost.max_percent),
+             cost.worst_frame, cost.worst_vertex);
+}
+
+}  // namespace
+
+void add_reduce(CLI::App& app) {
+  CLI::App& command = *app.add_subcommand("reduce", "Fewer influences per vertex, and what that costs");
+  auto request = std::make_shared<Request>();
+  command.add_option("RIG", request->rig, "A skinned .glb or .gltf")->required();
+  command.add_option("-o,--output", request->out, "The .glb to write")->required();
+  command.add_option("--influences", request->options.influences, "Influences per vertex")
+      ->check(CLI::Range(1, 65536))
+      ->capture_default_str();
+  command.add_option("--method", request->method, "largest, smooth, geometry or poisson")->capture_default_str();
+  command.add_option("--examples", request->examples,
+                     "SEQUENCE that the rig was made from (what the rig itself poses)");
+  command.add_option("--threads", request->options.threads, "Threads (all cores)")->check(CLI::Range(0, 4096));
+  command.add_flag("--json", request->json, "Print everything as JSON");
+  command.footer(R"(
+Methods: docs/algorithms/reduce.md.
+
+Examples:
+  sinew reduce dense.glb --influences 4 -o four.glb
+  sinew reduce dense.glb --method poisson --examples horse-gallop -o four.glb)");
+  command.callback([request] { run(*request); });
+}
+
+}  // namespace sinew::tool
