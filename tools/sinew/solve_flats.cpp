@@ -55,11 +55,11 @@ FlatsOptions solver_options(const SolveOptions& shared, const OwnOptions& own) {
     options.max_products = 150;
   }
   if (shared.quality == Quality::best) {
-    options.max_steps = 120;
-    options.max_products = 3000;
+    options.max_steps = 300;
+    options.max_products = 4000;
     options.max_starts = 400;
-    options.start_work = 1e12;
-    options.tolerance = 2e-4;
+    options.start_work = 1.7e12;
+    options.tolerance = 1e-4;
   }
   if (own.starts > 0) {
     options.max_starts = own.starts;

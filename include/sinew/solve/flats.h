@@ -25,7 +25,7 @@ struct FlatsOptions {
   double tolerance = 1e-3;  // stop when (e[n-1] - e[n]) <= tolerance·e[n-1]
   double quantile = 0.5;    // fraction of the one-ring maps that the first start uses
   int max_starts = 1;       // > 1: further starts from random subsets of the maps, the poor ones given up early
-  double start_work = 0;    // bound on the multiply-adds spent on further starts; 0: none
+  double start_work = 0;    // bound on the multiply-adds of all starts together; too little for 16: only the first
   double outliers = -1;  // fraction of vertices that may lie beyond each facet of the simplex; < 0: the smallest of a
                          // few that keeps the float model's error within 5 % + 1e-4 of the flat's
   bool optimize_rest = false;  // move the rest pose as well (§4.2); the rig then has its own rest positions
