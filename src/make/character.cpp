@@ -71,7 +71,7 @@ RowMatrix body_weights(const Creature& creature, const make::QuadMesh& body, int
 
 // --- Pieces.
 
-enum MaterialNumber { kHide = 0, kEye = 1, kLeather = 2, kStone = 3 };
+enum MaterialNumber { hide = 0, eye = 1, leather = 2, stone = 3 };
 
 std::vector<Material> materials() {
   const auto plain = [](const char* name, const char* color, double roughness) {
@@ -162,14 +162,14 @@ void add_collar(Surface& surface, const Creature& creature) {
       faces.push_back({i * kTube + j, next_i * kTube + j, next_i * kTube + next_j, i * kTube + next_j});
     }
   }
-  add_piece(surface, "collar", points, faces, kLeather, follow(bone, points.cols(), creature.bones.size()));
+  add_piece(surface, "collar", points, faces, leather, follow(bone, points.cols(), creature.bones.size()));
 }
 
 void add_components(Surface& surface, const Creature& creature) {
   const std::size_t head = creature.bone("head");
   const char* const names[] = {"eye_left", "eye_right"};
   for (std::size_t i = 0; i < 2; ++i)
-    add_ball(surface, names[i], creature.eyes[i], creature.eye_radius * Eigen::Matrix3d::Identity(), 8, kEye, head,
+    add_ball(surface, names[i], creature.eyes[i], creature.eye_radius * Eigen::Matrix3d::Identity(), 8, eye, head,
              creature.bones.size());
   add_collar(surface, creature);
 }
@@ -211,12 +211,12 @@ Surface make_surface(Creature& creature, const CharacterOptions& options, make::
   for (std::size_t q = 0; q < body.quads.size(); q += 4)
     faces.push_back(
         {body.quads.begin() + static_cast<std::ptrdiff_t>(q), body.quads.begin() + static_cast<std::ptrdiff_t>(q + 4)});
-  add_piece(surface, "body", body.positions, faces, kHide, body_weights(creature, body, options.threads));
+  add_piece(surface, "body", body.positions, faces, hide, body_weights(creature, body, options.threads));
   if (options.components) add_components(surface, creature);
   if (options.static_part) {
     Eigen::Matrix3d shape = Eigen::Vector3d(0.22, 0.16, 0.28).asDiagonal();
     shape(0, 1) = 0.05;
-    add_ball(surface, "rock", {-0.75, 0.12, 0.1}, shape, 10, kStone, creature.bones.size() - 1, creature.bones.size());
+    add_ball(surface, "rock", {-0.75, 0.12, 0.1}, shape, 10, stone, creature.bones.size() - 1, creature.bones.size());
   }
   surface.mesh.appearance.materials = materials();
   paint(surface.mesh, static_cast<std::size_t>(body.positions.cols()), random);

@@ -2,7 +2,7 @@
 #include <sinew/evaluate/errors.h>
 #include <sinew/io/io.h>
 #include <sinew/make/character.h>
-#include <sinew/solve/clusters.h>
+#include <sinew/solve/ssdr.h>
 #include <cstdio>
 
 /// Compiled without the library's flags: what crosses the border (memory of Eigen above all) must not depend on them.
@@ -13,9 +13,7 @@ int main() {
   creature.wave_frames = 0;
   const sinew::Character character = sinew::make_character(creature);
   sinew::FitReport report;
-  sinew::ClustersOptions options;
-  options.bones = 12;
-  const sinew::Rig rig = sinew::solve_clusters(character.sequence, options, report);
+  const sinew::Rig rig = sinew::solve_ssdr(character.sequence, {.bones = 12}, report);
   sinew::write_rig("outside.glb", rig);
   const sinew::Errors errors = sinew::evaluate(sinew::read_rig("outside.glb"), character.sequence);
   sinew::Points posed = character.sequence.rest.positions;

@@ -6,12 +6,28 @@
 #include "interrupt.h"
 #include "sinew/core/error.h"
 
+namespace {
+
+/// Options without what CLI11 knows about their types and validators: the text says what a person needs.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  std::string make_option_opts(const CLI::Option* option) const override {
+    if (option->get_expected_min() == 0 || option->get_positional()) return "";
+    const std::string type = option->get_type_name();
+    const bool number = type.rfind("INT", 0) == 0 || type.rfind("UINT", 0) == 0;
+    return number ? " N" : type.rfind("FLOAT", 0) == 0 ? " X" : " TEXT";
+  }
+};
+
+}  // namespace
+
 int main(int argc, char** argv) {
   using namespace sinew;
   CLI::App app("sinew: animated meshes to skinned rigs, and skinned rigs cheap to play");
   app.set_version_flag("--version", std::string("sinew ") + SINEW_VERSION);
   app.require_subcommand(1);
-  app.get_formatter()->column_width(30);
+  app.formatter(std::make_shared<HelpFormatter>());
+  app.get_formatter()->column_width(24);
   tool::add_demo(app);
   tool::add_solve(app);
   tool::add_evaluate(app);
