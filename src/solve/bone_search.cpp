@@ -24,6 +24,28 @@ std::vector<Index> patch_around(const Problem& problem, std::size_t seed, std::s
   return patch;
 }
 
+/// Adds bones where they would gain most, lets all settle, and takes away as many that matter least.
+void breathe(const Problem& problem, const RunOptions& run_options, int added, std::uint64_t seed, FitState& state) {
+  const int bones = state.bones();
+  add_bones(state, propose_bones(problem, state, added, run_options.bones.transforms, seed));
+  RunOptions settle = run_options;
+  settle.iterations = 12;
+  settle.tolerance = 0;
+  run(problem, settle, state);
+  shrink(problem, settle, bones, state);
+}
+
+/// Lets vertices have more influences for a while, then takes them back one by one.
+void loosen(const Problem& problem, const RunOptions& run_options, FitState& state) {
+  RunOptions settle = run_options;
+  settle.iterations = 6;
+  settle.tolerance = 0;
+  for (int more = 3; more > 0; --more) {
+    settle.influences = std::min(run_options.influences + more, state.bones());
+    run(problem, settle, state);
+  }
+}
+
 }  // namespace
 
 Eigen::MatrixXd propose_bones(const Problem& problem, const FitState& state, int count, Transforms transforms,
@@ -57,38 +79,37 @@ Eigen::MatrixXd propose_bones(const Problem& problem, const FitState& state, int
   return chosen;
 }
 
-bool shrink(const Problem& problem, const RunOptions& run_options, int bones, FitState& state) {
+void shrink(const Problem& problem, const RunOptions& run_options, int bones, FitState& state) {
   RunOptions settle = run_options;
   settle.iterations = 4;
   settle.tolerance = 0;
   while (state.bones() > bones) {
     const std::vector<double> costs = removal_costs(problem, bone_gram(problem, state.D), state.weights);
     remove_bone(state, static_cast<int>(std::min_element(costs.begin(), costs.end()) - costs.begin()));
-    if (!run(problem, settle, state)) return false;
+    run(problem, settle, state);
   }
-  return true;
 }
 
 bool search_bones(const Problem& problem, const SearchOptions& options, FitState& state) {
   std::mt19937_64 random(options.seed);
-  const int bones = state.bones();
-  RunOptions settle = options.run;
-  settle.after = nullptr;
-  for (int round = 0; round < options.rounds; ++round) {
-    const int added = 1 + round % 3;
+  for (int round = 0, failures = 0; round < options.rounds && failures < options.patience; ++round, ++failures) {
     FitState trial = state;
-    add_bones(trial, propose_bones(problem, state, added, options.run.bones.transforms, random()));
-    settle.iterations = 12;
-    settle.tolerance = 0;
-    run(problem, settle, trial);
-    shrink(problem, settle, bones, trial);
+    const int kind = round % 5;
+    if (kind == 4) {
+      loosen(problem, options.run, trial);
+    } else {
+      const int added = kind == 3 ? 1 + state.bones() / 5 : 1 + kind;
+      breathe(problem, options.run, added, random(), trial);
+    }
+    RunOptions settle = options.run;
     settle.iterations = 30;
     settle.tolerance = 1e-4;
     run(problem, settle, trial);
+    if (trial.value < state.value * (1 - 1e-3)) failures = -1;
     if (trial.value < state.value) std::swap(state, trial);
-    if (options.run.after && !options.run.after(state)) return false;
+    if (options.keep_going && !options.keep_going(static_cast<double>(round + 1) / options.rounds)) return false;
   }
-  return run(problem, options.run, state);
+  return true;
 }
 
 }  // namespace sinew

@@ -6,6 +6,10 @@
 namespace sinew {
 namespace {
 
+/// Exchanges of bones pay mostly early: after the first iterations of a run only every kPatient-th vertex tries one.
+constexpr int kEager = 12;
+constexpr int kPatient = 4;
+
 constexpr double kRise = 1e-10;  // a relative rise of the objective up to this is rounding
 
 double smoothness_value(const Problem& problem, const Smoothing& smoothing, const SparseWeights& weights) {
@@ -20,9 +24,8 @@ void step(const Problem& problem, const RunOptions& options, int iteration, cons
   PassOptions pass;
   pass.influences = options.influences;
   pass.swaps = options.swaps;
-  pass.swap_period = options.swap_period;
+  pass.swap_period = iteration < kEager ? options.swap_period : kPatient * options.swap_period;
   pass.phase = iteration;
-  pass.fresh = options.fresh;
   pass.smoothing = options.smoothing;
   pass.locked = options.locked_vertices;
   pass.keep_weights = !options.update_weights;
@@ -33,10 +36,7 @@ void step(const Problem& problem, const RunOptions& options, int iteration, cons
   state.value = state.squares + smoothness_value(problem, options.smoothing, state.weights);
 }
 
-}  // namespace
-
-bool run(const Problem& problem, const RunOptions& options, FitState& state) {
-  if (state.weights.capacity < options.influences) state.weights = with_capacity(state.weights, options.influences);
+RunEnd iterate(const Problem& problem, const RunOptions& options, FitState& state) {
   state.value = std::numeric_limits<double>::infinity();
   Eigen::MatrixXd previous = state.D;
   double momentum = 1;
@@ -49,11 +49,15 @@ bool run(const Problem& problem, const RunOptions& options, FitState& state) {
     if (beta > 0) {
       start += beta * (state.D - previous);
       if (options.bones.transforms == Transforms::rigid) make_rigid(problem, bone_centers(state.sums), start);
+      for (std::size_t b = 0; b < options.bones.locked.size(); ++b) {
+        const auto column = static_cast<Eigen::Index>(4 * b);
+        if (options.bones.locked[b] != 0) start.middleCols<4>(column) = state.D.middleCols<4>(column);
+      }
     }
     next.weights = state.weights;
     step(problem, options, iteration, start, next);
     if (next.value > state.value * (1 + kRise)) {
-      if (beta == 0) break;  // not even the plain step descends: converged to rounding
+      if (beta == 0) return RunEnd::converged;  // not even the plain step descends: converged to rounding
       momentum = 1;
       previous = state.D;
       continue;
@@ -61,12 +65,26 @@ bool run(const Problem& problem, const RunOptions& options, FitState& state) {
     previous = state.D;
     std::swap(state, next);
     momentum = grown;
-    if (options.after && !options.after(state)) return false;
+    if (options.after && !options.after(state)) return RunEnd::stopped;
     history.push_back(state.value);
     const std::size_t n = history.size();
-    if (n > 4 && history[n - 5] - history[n - 1] <= options.tolerance * history[n - 1]) break;
+    if (n > 4 && history[n - 5] - history[n - 1] <= options.tolerance * history[n - 1]) return RunEnd::converged;
   }
-  return true;
+  return RunEnd::limit;
+}
+
+}  // namespace
+
+RunEnd run(const Problem& problem, const RunOptions& options, FitState& state) {
+  if (state.weights.capacity < options.influences) state.weights = with_capacity(state.weights, options.influences);
+  const RunEnd end = iterate(problem, options, state);
+  // Slots that a looser run left behind would be taken for influences that may be used.
+  const bool all_solved = options.update_weights && options.locked_vertices.empty();
+  if (all_solved && state.weights.capacity > options.influences) {
+    const int fullest = *std::max_element(state.weights.count.begin(), state.weights.count.end());
+    state.weights = with_capacity(state.weights, std::max(fullest, options.influences));
+  }
+  return end;
 }
 
 void remove_bone(FitState& state, int b) {

@@ -27,7 +27,6 @@ struct RunOptions {
   int influences = 4;
   int swaps = 1;
   int swap_period = 1;
-  int fresh = 0;
   bool update_weights = true;
   bool update_bones = true;
   bool accelerate = true;
@@ -38,9 +37,12 @@ struct RunOptions {
   std::function<bool(const FitState&)> after;
 };
 
+/// Why a run of iterations ended.
+enum class RunEnd { converged, limit, stopped };
+
 /// Alternates weights and bones with Nesterov extrapolation of the bones, restarted whenever the objective would rise:
-/// the value of the state never increases. Returns false when `after` asked to stop.
-bool run(const Problem& problem, const RunOptions& options, FitState& state);
+/// the value of the state never increases.
+RunEnd run(const Problem& problem, const RunOptions& options, FitState& state);
 
 /// Takes bone b out of a state (weights renormalised, sums stale).
 void remove_bone(FitState& state, int b);

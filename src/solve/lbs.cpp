@@ -258,10 +258,7 @@ void weights_pass(const Problem& problem, const BoneGram& gram, const PassOption
                          weights.count[v]);
       const bool swap =
           (v + static_cast<std::size_t>(options.phase)) % static_cast<std::size_t>(options.swap_period) == 0;
-      if (!locked && options.fresh)
-        solver.reselect(options.fresh == 2);
-      else if (!locked)
-        solver.improve(swap ? options.swaps : 0);
+      if (!locked) solver.improve(swap ? options.swaps : 0);
       // Rounded to the floats that are kept, so that sums and weights agree.
       const int count = solver.count();
       for (int k = 0; k < count; ++k) {

@@ -70,7 +70,6 @@ struct PassOptions {
   int swaps = 1;        // exchanges tried per vertex whose slots are full
   int swap_period = 1;  // only vertices with (v + phase) % swap_period == 0 try them
   int phase = 0;
-  int fresh = 0;
   Smoothing smoothing;
   std::span<const std::uint8_t> locked;  // V or empty: vertices whose weights stay
   bool keep_weights = false;             // only sum up S, C and residuals

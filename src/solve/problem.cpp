@@ -23,19 +23,18 @@ Eigen::Index index(std::size_t i) {
   return static_cast<Eigen::Index>(i);
 }
 
-/// Every n-th vertex, at most `count` of them, spread evenly.
-std::vector<Index> spread_vertices(std::size_t vertices, std::size_t count) {
-  std::vector<Index> chosen(std::min(vertices, count));
-  for (std::size_t i = 0; i < chosen.size(); ++i) chosen[i] = static_cast<Index>(i * vertices / chosen.size());
-  return chosen;
-}
-
 Eigen::MatrixXf orthonormal(const Eigen::MatrixXf& A) {
   const Eigen::HouseholderQR<Eigen::MatrixXd> qr(A.cast<double>());
   return (qr.householderQ() * Eigen::MatrixXd::Identity(A.rows(), A.cols())).cast<float>();
 }
 
 }  // namespace
+
+std::vector<Index> spread_vertices(std::size_t vertices, std::size_t count) {
+  std::vector<Index> chosen(std::min(vertices, count));
+  for (std::size_t i = 0; i < chosen.size(); ++i) chosen[i] = static_cast<Index>(i * vertices / chosen.size());
+  return chosen;
+}
 
 Problem::Problem(const Sequence& sequence, const ProblemOptions& options)
     : sequence_(&sequence), threads_(resolve_threads(options.threads)) {
@@ -69,7 +68,7 @@ Problem::Problem(const Sequence& sequence, const ProblemOptions& options)
   if (options.truncation > 0) reduce(options.truncation, options.seed);
 }
 
-Problem Problem::sample(const std::vector<Index>& vertices) const {
+Problem Problem::sample(const std::vector<Index>& vertices, double truncation, std::uint64_t seed) const {
   Problem part;
   part.sequence_ = sequence_;
   part.frames_ = frames_;
@@ -90,6 +89,7 @@ Problem Problem::sample(const std::vector<Index>& vertices) const {
     part.energy_[i] = energy_[vertices[i]];
     part.total_energy_ += part.energy_[i];
   }
+  if (truncation > 0 && !part.reduced()) part.reduce(truncation, seed);
   return part;
 }
 

@@ -39,8 +39,9 @@ class Problem {
   /// The sequence must outlive the problem. Throws what Sequence::check throws.
   explicit Problem(const Sequence& sequence, const ProblemOptions& options = {});
 
-  /// The same problem over a subset of the vertices (ascending): no adjacency, always stored.
-  Problem sample(const std::vector<Index>& vertices) const;
+  /// The same problem over a subset of the vertices (ascending): no adjacency, always stored; reduced as ProblemOptions
+  /// says where it is not already.
+  Problem sample(const std::vector<Index>& vertices, double truncation = 0, std::uint64_t seed = 1) const;
 
   std::size_t vertex_count() const { return static_cast<std::size_t>(rest_.cols()); }
   std::size_t frame_count() const { return frames_; }
@@ -87,5 +88,8 @@ class Problem {
   double total_energy_ = 0;
   Adjacency adjacency_;
 };
+
+/// At most `count` of the vertices 0..vertices-1, spread evenly, ascending.
+std::vector<Index> spread_vertices(std::size_t vertices, std::size_t count);
 
 }  // namespace sinew

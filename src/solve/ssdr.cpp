@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "sinew/core/error.h"
 #include "solve/bone_search.h"
@@ -11,32 +12,17 @@
 #include "solve/fitter.h"
 #include "solve/motion_clusters.h"
 #include "solve/problem.h"
+#include "solve/rest_pose.h"
+#include "solve/ssdr_options.h"
 
 namespace sinew {
 namespace {
 
-void check(const SsdrOptions& options) {
-  const auto refuse = [](const std::string& sentence) { throw Error(ErrorKind::usage, sentence); };
-  if (options.bones < 1 || options.bones > 1024)
-    refuse(fmt::format("bones: {} asked for, expected 1 to 1024", options.bones));
-  if (options.influences < 0 || options.influences > 8) {
-    refuse(fmt::format("influences: {} asked for, expected 1 to 8, or 0 for any number", options.influences));
-  }
-  if (!(options.smoothness >= 0) || !std::isfinite(options.smoothness)) {
-    refuse(fmt::format("smoothness: {} given, expected a number from 0 up", options.smoothness));
-  }
-  if (!(options.tolerance >= 0))
-    refuse(fmt::format("tolerance: {} given, expected a number from 0 up", options.tolerance));
-  if (options.max_iterations < 0)
-    refuse(fmt::format("iterations: {} given, expected 0 or more", options.max_iterations));
-  if (options.max_error < 0 || !std::isfinite(options.max_error)) {
-    refuse(fmt::format("max error: {} given, expected a positive E_RMS", options.max_error));
-  }
-  if (options.min_bones < 1 || options.max_bones > 1024 || options.min_bones > options.max_bones) {
-    refuse(fmt::format("bones between {} and {} asked for, expected 1 <= least <= most <= 1024", options.min_bones,
-                       options.max_bones));
-  }
-}
+constexpr double kTruncation = 0.01;           // E_RMS that the reduction of the whole problem may leave out
+constexpr double kSearchTruncation = 0.1;      // the same while searching
+constexpr std::size_t kSearchVertices = 5000;  // vertices that stand for all while searching
+constexpr int kSearchRounds = 60;
+constexpr std::size_t kDenseWeights = 4000000;  // most weights of V·B for which a dense start is affordable
 
 /// What a solve carries from stage to stage.
 struct Solve {
@@ -44,80 +30,200 @@ struct Solve {
   const SsdrOptions& options;
   FitReport& report;
   const Progress& progress;
+  Smoothing smoothing;
   double start = now_seconds();
-  bool cancelled = false;
+  RunEnd end = RunEnd::limit;
 
-  /// Options of a run of iterations that reports to the caller.
-  RunOptions run_options(int iterations, int influences, std::string_view step) {
-    RunOptions run;
-    run.iterations = iterations;
-    run.tolerance = options.tolerance;
-    run.influences = influences;
-    run.bones.transforms = options.transforms;
-    run.after = [this, step](const FitState& state) {
-      report.iterations.push_back({problem.e_rms(state.squares), now_seconds() - start});
-      if (!sinew::report(progress, step, -1)) cancelled = true;
-      return !cancelled;
-    };
-    return run;
+  bool cancelled() const { return end == RunEnd::stopped; }
+
+  /// Tells the caller; false, for good, once it asked to stop.
+  bool keep_going(std::string_view step, double fraction) {
+    if (!sinew::report(progress, step, fraction)) end = RunEnd::stopped;
+    return !cancelled();
   }
 };
 
-int slots(const SsdrOptions& options, int bones) {
-  return options.influences == 0 ? bones : std::min(options.influences, bones);
+RunOptions run_options(const SsdrOptions& options, int iterations, int influences) {
+  RunOptions run;
+  run.iterations = iterations;
+  run.tolerance = options.tolerance;
+  run.influences = influences;
+  run.bones.transforms = options.transforms;
+  return run;
 }
 
-/// One bone per near-rigid part, blended by weights that may use any bones at first.
-FitState initial_state(Solve& solve, int bones) {
-  const StepTimer timer(solve.report, "initialise");
-  const MotionClusters clusters = cluster_by_motion(solve.problem, static_cast<std::size_t>(bones));
+/// Bones from near-rigid parts [§3.4]: connected patches count as parts of their own, and of the surplus those that
+/// matter least go once weights blend.
+FitState initial_state(const Problem& problem, const SsdrOptions& options, int bones) {
+  const auto wanted = static_cast<std::size_t>(bones);
+  MotionClusters clusters = cluster_by_motion(problem, wanted);
+  const bool patches = options.effort != Effort::fast && !problem.adjacency().neighbors.empty();
+  if (patches) {
+    const std::size_t smallest = std::max<std::size_t>(4, problem.vertex_count() / (10 * wanted));
+    clusters = split_into_patches(problem, clusters, smallest, wanted + (wanted + 3) / 4);
+  }
   FitState state;
   state.D = clusters.D;
-  state.weights = weights_of(clusters, slots(solve.options, bones));
+  const int most = state.bones();
+  state.weights = weights_of(clusters, std::min(most, options.influences == 0 ? most : options.influences));
+  if (most > bones) {
+    RunOptions run = run_options(options, 8, state.weights.capacity);
+    run.tolerance = 0;
+    sinew::run(problem, run, state);
+    shrink(problem, run, bones, state);
+  }
   return state;
+}
+
+/// A few iterations with dense weights before they are made sparse: bones find their places more freely.
+void settle_dense(const Problem& problem, const SsdrOptions& options, FitState& state) {
+  const bool small = problem.vertex_count() * static_cast<std::size_t>(state.bones()) <= kDenseWeights;
+  RunOptions dense = run_options(options, 10, small ? state.bones() : std::min(8, state.bones()));
+  dense.tolerance = 0;
+  run(problem, dense, state);
+}
+
+void copy_weights(const SparseWeights& from, std::size_t source, SparseWeights& to, std::size_t target) {
+  to.count[target] = from.count[source];
+  for (std::size_t k = 0; k < from.count[source]; ++k) {
+    to.bone[to.slot(target) + k] = from.bone[from.slot(source) + k];
+    to.value[to.slot(target) + k] = from.value[from.slot(source) + k];
+  }
+}
+
+SparseWeights weights_at(const SparseWeights& weights, const std::vector<Index>& chosen) {
+  SparseWeights part(chosen.size(), weights.capacity);
+  for (std::size_t i = 0; i < chosen.size(); ++i) copy_weights(weights, chosen[i], part, i);
+  return part;
+}
+
+/// Weights of chosen vertices handed on to the vertices nearest to them along the mesh; a vertex that none of them
+/// reaches is left empty, and then starts from its best single bone.
+SparseWeights spread_weights(const Adjacency& adjacency, const std::vector<Index>& chosen, const SparseWeights& part) {
+  SparseWeights weights(adjacency.vertex_count(), part.capacity);
+  std::vector<Index> queue = chosen;
+  for (std::size_t i = 0; i < chosen.size(); ++i) copy_weights(part, i, weights, chosen[i]);
+  for (std::size_t next = 0; next < queue.size(); ++next) {
+    for (const Index neighbor : adjacency[queue[next]]) {
+      if (weights.count[neighbor] != 0) continue;
+      copy_weights(weights, queue[next], weights, neighbor);
+      queue.push_back(neighbor);
+    }
+  }
+  return weights;
+}
+
+/// Searches on a sample of the vertices, where a move costs little, and brings the bones back to all of them.
+void search(Solve& solve, FitState& state) {
+  const StepTimer timer(solve.report, "search");
+  const int K = slots(solve.options, state.bones());
+  const std::vector<Index> chosen = spread_vertices(solve.problem.vertex_count(), kSearchVertices);
+  const Problem part = solve.problem.sample(chosen, kSearchTruncation, solve.options.seed);
+  FitState trial;
+  trial.D = state.D;
+  trial.weights = weights_at(state.weights, chosen);
+  SearchOptions search;
+  search.run = run_options(solve.options, 60, K);
+  search.rounds = kSearchRounds;
+  search.seed = solve.options.seed;
+  search.keep_going = [&](double fraction) { return solve.keep_going("search", fraction); };
+  run(part, search.run, trial);
+  search_bones(part, search, trial);
+  state.D = trial.D;
+  state.weights = spread_weights(solve.problem.adjacency(), chosen, trial.weights);
 }
 
 FitState fit(Solve& solve, int bones) {
-  FitState state = initial_state(solve, bones);
-  const int K = slots(solve.options, state.bones());
-  const bool fast = solve.options.effort == Effort::fast;
-  const int limit = solve.options.max_iterations > 0 ? solve.options.max_iterations : (fast ? 25 : 100);
+  const SsdrOptions& options = solve.options;
+  FitState state;
   {
-    const StepTimer timer(solve.report, "iterate");
-    run(solve.problem, solve.run_options(limit, K, "iterate"), state);
+    const StepTimer timer(solve.report, "initialise");
+    state = initial_state(solve.problem, options, bones);
   }
-  if (solve.options.effort == Effort::best && !solve.cancelled) {
-    const StepTimer timer(solve.report, "search");
-    SearchOptions search;
-    search.run = solve.run_options(limit, K, "search");
-    search.seed = solve.options.seed;
-    search_bones(solve.problem, search, state);
+  const int K = slots(options, state.bones());
+  if (options.effort != Effort::fast && options.influences != 0 && solve.keep_going("settle", 0)) {
+    const StepTimer timer(solve.report, "settle");
+    settle_dense(solve.problem, options, state);
   }
+  if (options.effort == Effort::best && !solve.cancelled()) search(solve, state);
+  const StepTimer timer(solve.report, "iterate");
+  const int usual = options.effort == Effort::fast ? 25 : 100;
+  RunOptions last = run_options(options, options.max_iterations > 0 ? options.max_iterations : usual, K);
+  last.smoothing = solve.smoothing;
+  int done = 0;
+  last.after = [&](const FitState& now) {
+    solve.report.iterations.push_back({solve.problem.e_rms(now.squares), now_seconds() - solve.start});
+    return solve.keep_going("iterate", static_cast<double>(++done) / last.iterations);
+  };
+  const RunEnd end = run(solve.problem, last, state);
+  if (!solve.cancelled()) solve.end = end;
   return state;
+}
+
+/// The smallest number of bones that reaches the error: doubling until it does, then halving the interval.
+FitState fit_to_error(Solve& solve) {
+  const SsdrOptions& options = solve.options;
+  const auto attempt = [&](int bones) {
+    solve.report.iterations.clear();
+    FitState state = fit(solve, bones);
+    solve.report.search.push_back({bones, solve.problem.e_rms(state.squares)});
+    return state;
+  };
+  const auto reaches = [&](const FitState& state) { return solve.problem.e_rms(state.squares) < options.max_error; };
+  int below = options.min_bones - 1;  // known or taken to be too few
+  int bones = options.min_bones;
+  FitState best = attempt(bones);
+  while (!reaches(best) && bones < options.max_bones && !solve.cancelled()) {
+    below = bones;
+    bones = std::min(2 * bones, options.max_bones);
+    best = attempt(bones);
+  }
+  if (!reaches(best)) {
+    solve.report.remark = fmt::format("E_RMS {:.4g} is not reached with {} bones: {:.4g}", options.max_error, bones,
+                                      solve.problem.e_rms(best.squares));
+    return best;
+  }
+  while (bones - below > 1 && !solve.cancelled()) {
+    const int middle = (bones + below) / 2;
+    FitState state = attempt(middle);
+    if (reaches(state)) {
+      bones = middle;
+      best = std::move(state);
+    } else {
+      below = middle;
+    }
+  }
+  if (!solve.cancelled()) solve.report.termination = Termination::target_reached;
+  return best;
 }
 
 }  // namespace
 
 Rig solve_ssdr(const Sequence& sequence, const SsdrOptions& options, FitReport& report, const Progress& progress) {
-  check(options);
+  check_options(options);
   if (report.method.empty()) report.method = "ssdr";
-  report.bones_asked = options.bones;
-  ProblemOptions prepare;
-  prepare.threads = options.threads;
-  prepare.truncation = 0.01;
-  prepare.seed = options.seed;
   const double start = now_seconds();
-  const Problem problem(sequence, prepare);
+  const Problem problem(sequence, {kTruncation, options.threads, options.seed});
+  const SmoothingEdges edges(sequence, problem, options);
   report.add_seconds("prepare", now_seconds() - start);
-  Solve solve{problem, options, report, progress};
-  const FitState state = fit(solve, options.bones);
+
+  Solve solve{problem, options, report, progress, edges.smoothing()};
+  const bool to_error = options.max_error > 0;
+  FitState state = to_error ? fit_to_error(solve) : fit(solve, options.bones);
+  report.bones_asked = to_error ? state.bones() : options.bones;
   report.bones = state.bones();
-  report.termination = solve.cancelled ? Termination::cancelled : Termination::converged;
-  if (state.bones() < options.bones) {
+  if (report.termination != Termination::target_reached || solve.cancelled())
+    report.termination = termination_of(solve.end);
+  if (!to_error && state.bones() < options.bones) {
     report.remark = fmt::format("{} bones came out of {} asked for: the mesh has only {} vertices", state.bones(),
                                 options.bones, sequence.vertex_count());
   }
-  return to_rig(sequence, problem, state.D, state.weights, options.transforms, slots(options, state.bones()));
+  const int K = slots(options, state.bones());
+  if (options.optimize_rest && !solve.cancelled()) {
+    const StepTimer timer(report, "rest pose");
+    return with_optimized_rest(sequence, problem, run_options(options, 20, K), options, state);
+  }
+  return to_rig(sequence, problem, state.D, state.weights, options.transforms, options.influences == 0 ? 0 : K);
 }
 
 }  // namespace sinew

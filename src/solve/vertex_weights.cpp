@@ -158,24 +158,6 @@ int VertexWeights::most_promising(double& violation) const {
   return best;
 }
 
-double VertexWeights::reselect(bool keep_better) {
-  const int limit = influences_;
-  const double before = improve(0);
-  std::vector<double> w(weight_.begin(), weight_.begin() + count_);
-  std::vector<int> b(bone_.begin(), bone_.begin() + count_);
-  influences_ = gram_.bones;
-  improve(0);
-  influences_ = limit;
-  drop_to(limit);
-  improve(1);
-  if (keep_better && objective_ > before) {
-    while (count_ > 0) leave(count_ - 1);
-    for (std::size_t i = 0; i < w.size(); ++i) enter(b[i], w[i]);
-    objective_ = before;
-  }
-  return objective_;
-}
-
 double VertexWeights::improve(int swaps) {
   solve_support();
   if (count_ > influences_) drop_to(influences_);

@@ -28,8 +28,6 @@ class VertexWeights {
   /// once all slots are taken. Returns the objective wᵀ G w − 2 gᵀ w.
   double improve(int swaps);
 
-  double reselect(bool keep_better);
-
   /// Objective once bone `slot` of the support is taken away, with one replacement allowed. Leaves the state as it was.
   double objective_without(int slot);
 

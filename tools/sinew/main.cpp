@@ -36,6 +36,7 @@ int main(int argc, char** argv) {
   tool::add_info(app);
   tool::add_convert(app);
   tool::add_view(app);
+  tool::add_bench(app);
   app.footer(
       "'sinew COMMAND --help' explains one command. Data goes to stdout, everything else to stderr.\n"
       "Exit status: 0 done, 2 wrong usage, 3 input or output that cannot be used, 4 solved but not usable,\n"

@@ -58,6 +58,7 @@ struct Method {
 };
 
 Method ssdr_method();
+Method kavan_method();
 Method clusters_method();
 Method skeleton_method();
 Method flats_method();

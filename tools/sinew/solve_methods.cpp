@@ -4,7 +4,7 @@
 namespace sinew::tool {
 
 std::vector<Method> solve_methods() {
-  return {ssdr_method(), flats_method(), skeleton_method(), clusters_method()};
+  return {ssdr_method(), kavan_method(), flats_method(), skeleton_method(), clusters_method()};
 }
 
 void add_corrections(Rig& /*rig*/, const Sequence& /*sequence*/, const SolveOptions& options, FitReport& /*report*/,
