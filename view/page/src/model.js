@@ -127,10 +127,11 @@ export class Model {
           this.weightBones[at] = numbers[joints.getComponent(i, c)];
         }
     }
+    // three.js has scaled the first four weights to sum 1 by themselves: give them back what the other sets leave.
     for (let i = base; i < base + count; ++i) {
-      let sum = 0;
-      for (let k = 0; k < this.slots; ++k) sum += this.weights[i * this.slots + k];
-      if (sum > 0) for (let k = 0; k < this.slots; ++k) this.weights[i * this.slots + k] /= sum;
+      let others = 0;
+      for (let k = 4; k < this.slots; ++k) others += this.weights[i * this.slots + k];
+      for (let k = 0; k < 4; ++k) this.weights[i * this.slots + k] *= Math.max(0, 1 - others);
     }
   }
 

@@ -116,7 +116,7 @@ test('it plays, scrubs, and a click on a bone changes the colours', { skip: miss
   await page.keyboard.press('Space');
   await page.locator('#scrub').fill('5');
   assert.equal(await page.evaluate(() => window.sinew.state.frame), 5);
-  await page.getByText('Weights', { exact: true }).click();
+  await page.locator('#color button[data-value=weights]').click();
   const colors = () => page.evaluate(() => Array.from(window.sinew.stage.result.geometry.getAttribute('color').array.slice(0, 3000)).join());
   const weights = await colors();
   await page.screenshot({ path: join(shots, 'weights.png') });
@@ -130,7 +130,7 @@ test('it plays, scrubs, and a click on a bone changes the colours', { skip: miss
     await page.evaluate((value) => window.sinew.setShow(value), way);
     await page.waitForTimeout(100);
   }
-  await page.getByText('Go to the worst vertex').click();
+  await page.locator('#worst').click();
   assert.equal(await page.evaluate(() => Math.round(window.sinew.state.frame)), await page.evaluate(() => window.sinew.errors.worst.frame));
   await page.screenshot({ path: join(shots, 'worst.png') });
   assert.ok((await page.locator('#plots figure').count()) >= 3, 'error per frame, per iteration, influences');
