@@ -218,9 +218,30 @@ TEST_F(Program, SeveralSequencesAreClipsOfOneRig) {
   EXPECT_EQ(facts["clips"].size(), 2U);
 }
 
+TEST_F(Program, DescribesTheObjectsOfAnAlembicArchive) {
+  ASSERT_EQ(run({"convert", "walk.pc2", "-o", "a.abc"}).status, 0);
+  ASSERT_EQ(run({"convert", "walk.pc2", "-o", "b.abc"}).status, 0);
+  EXPECT_TRUE(text_of(folder_ / "a.abc") == text_of(folder_ / "b.abc"));
+  const Result tree = run({"info", "a.abc"});
+  EXPECT_NE(tree.out.find("Alembic archive"), std::string::npos) << tree.out;
+  EXPECT_NE(tree.out.find("PolyMesh"), std::string::npos) << tree.out;
+  const auto objects = nlohmann::json::parse(run({"info", "a.abc", "--json"}).out)["objects"];
+  ASSERT_EQ(objects.size(), 3U);
+  EXPECT_EQ(objects[0]["type"], "Xform");
+  EXPECT_EQ(objects[2]["type"], "FaceSet");  // the material
+  EXPECT_EQ(objects[1]["type"], "PolyMesh");
+  EXPECT_EQ(objects[1]["vertices"], sequence_.vertex_count());
+  EXPECT_EQ(objects[1]["samples"], sequence_.frame_count());
+  EXPECT_EQ(objects[1]["visible"], true);
+  const auto part = nlohmann::json::parse(run({"info", "a.abc", "--frames", "1:5:2", "--json"}).out);
+  EXPECT_EQ(part["frames"], 2);
+  write("false.abc", "Ogama and more than sixteen bytes");
+  expect_refused(3, "not an Alembic archive", {"info", "false.abc"});
+}
+
 TEST_F(Program, ConvertsARigToFramesAndFramesToMorphs) {
   ASSERT_EQ(run({"solve", "walk.pc2", "-o", "r.glb", "--method", "clusters", "--bones", "5"}).status, 0);
-  for (const std::string output : {"posed.pc2", "posed.mdd", "posed.npz", "posed", "posed.glb"}) {
+  for (const std::string output : {"posed.pc2", "posed.mdd", "posed.npz", "posed.abc", "posed", "posed.glb"}) {
     const Result converted = run({"convert", "r.glb", "-o", output});
     EXPECT_EQ(converted.status, 0) << output << ": " << converted.err;
     EXPECT_NE(converted.out.find(output), std::string::npos);

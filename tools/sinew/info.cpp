@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "commands.h"
+#include "info_alembic.h"
 #include "inputs.h"
 #include "report.h"
 #include "sinew/core/error.h"
@@ -22,6 +23,12 @@ Json facts_of_inputs(const SequenceInputs& inputs) {
     }
   }
   return facts_of(read_inputs(inputs));
+}
+
+/// An Alembic archive of which no part is chosen is described object by object, hidden ones and other types as well.
+bool is_whole_archive(const SequenceInputs& inputs) {
+  return inputs.paths.size() == 1 && inputs.frames.empty() && inputs.read.mesh.empty() &&
+         inputs.paths.front().extension() == ".abc";
 }
 
 void print_facts(const Json& facts) {
@@ -61,8 +68,10 @@ void add_info(CLI::App& app) {
 
 Examples:
   sinew info rig.glb
-  sinew info horse-gallop --json)");
+  sinew info horse-gallop --json
+  sinew info shot.abc)");
   command.callback([request] {
+    if (is_whole_archive(*request->inputs)) return print_alembic_info(request->inputs->paths.front(), request->json);
     const Json facts = facts_of_inputs(*request->inputs);
     if (request->json)
       fmt::print("{}\n", facts.dump(2));
