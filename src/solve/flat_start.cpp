@@ -45,8 +45,9 @@ VertexMaps fit_one_rings(const FlatProblem& problem, const Mesh& mesh, int threa
       for (int k = 0; k < 3; ++k)
         if (axes.eigenvalues()(k) > 1e-9 * widest && axes.eigenvalues()(k) > 0)
           inverse += axes.eigenvectors().col(k) * axes.eigenvectors().col(k).transpose() / axes.eigenvalues()(k);
-      const Eigen::MatrixXd target = C.row(3) / K(3, 3);
-      const Eigen::MatrixXd linear = inverse * (C.topRows(3) / K(3, 3) - mean * target);
+      const Eigen::RowVectorXd target = C.row(3) / K(3, 3);
+      const Eigen::Matrix3Xd centred = C.topRows<3>() / K(3, 3) - mean * target;
+      const Eigen::Matrix3Xd linear = inverse * centred;
       Eigen::Map<Eigen::MatrixXd> map(maps.maps.col(static_cast<Eigen::Index>(v)).data(), 4, r);
       map.topRows(3) = linear;
       map.row(3) = target - mean.transpose() * linear;
