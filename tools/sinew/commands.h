@@ -9,6 +9,7 @@ void add_bench(CLI::App& app);
 void add_compress(CLI::App& app);
 void add_convert(CLI::App& app);
 void add_demo(CLI::App& app);
+void add_correct(CLI::App& app);
 void add_evaluate(CLI::App& app);
 void add_info(CLI::App& app);
 void add_reduce(CLI::App& app);

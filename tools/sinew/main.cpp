@@ -30,6 +30,7 @@ int main(int argc, char** argv) {
   app.get_formatter()->column_width(24);
   tool::add_demo(app);
   tool::add_solve(app);
+  tool::add_correct(app);
   tool::add_evaluate(app);
   tool::add_reduce(app);
   tool::add_compress(app);

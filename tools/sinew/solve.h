@@ -62,6 +62,7 @@ Method kavan_method();
 Method clusters_method();
 Method skeleton_method();
 Method flats_method();
+Method sma_method();
 
 /// All methods, the default first.
 std::vector<Method> solve_methods();
@@ -69,7 +70,7 @@ std::vector<Method> solve_methods();
 /// --influences as a number: `otherwise` when it was not given, 0 for "all".
 int influences_of(const SolveOptions& options, int otherwise);
 
-/// Adds rest-pose corrections of this rank to a solved rig. Throws Error{usage} where there are none to add.
+/// Adds rest-pose corrections of this rank to a solved rig. Rank 0 adds nothing.
 void add_corrections(Rig& rig, const Sequence& sequence, const SolveOptions& options, FitReport& report,
                      const Progress& progress);
 

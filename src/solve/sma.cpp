@@ -1,0 +1,218 @@
+#include "sinew/solve/sma.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <optional>
+
+#include "sinew/core/error.h"
+#include "solve/sma_parts.h"
+
+// Skinning mesh animations [JamesTwigg2005]: docs/algorithms/sma.md.
+
+namespace sinew {
+namespace {
+
+constexpr int kSearchTries = 14;
+constexpr double kSmallestEpsilon = 0.002;
+constexpr double kLargestEpsilon = 1;
+
+void check(const SmaOptions& options) {
+  const auto require = [](bool good, const std::string& sentence) {
+    if (!good) throw Error(ErrorKind::usage, sentence);
+  };
+  require(options.epsilon > 0 && options.epsilon <= 2,
+          fmt::format("epsilon {}: expected more than 0 and at most 2", options.epsilon));
+  require(options.bones >= 0, fmt::format("bones {}: expected at least 1", options.bones));
+  require(options.iterations >= 0, fmt::format("iterations {}: expected at least 0", options.iterations));
+  require(options.influences >= 0, fmt::format("influences {}: expected at least 1", options.influences));
+  require(options.negative_bound >= 0 && options.negative_bound <= 100,
+          fmt::format("negative bound {}: expected 0..100", options.negative_bound));
+}
+
+/// Keeps the bones with the most core triangles.
+sma::Cores keep_largest(sma::Cores cores, std::size_t bones) {
+  std::vector<std::size_t> order(cores.bones());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return cores.sizes[a] > cores.sizes[b]; });
+  std::vector<int> new_number(cores.bones(), -1);
+  std::vector<std::size_t> sizes;
+  for (std::size_t i = 0; i < std::min(bones, order.size()); ++i) {
+    new_number[order[i]] = static_cast<int>(i);
+    sizes.push_back(cores.sizes[order[i]]);
+  }
+  for (int& b : cores.bone_of) b = b < 0 ? -1 : new_number[static_cast<std::size_t>(b)];
+  cores.sizes = std::move(sizes);
+  return cores;
+}
+
+/// Drops bones without core triangles, which a kernel narrower than the join radius can leave.
+sma::Cores without_empty(const sma::Cores& cores) {
+  const auto used = static_cast<std::size_t>(
+      std::count_if(cores.sizes.begin(), cores.sizes.end(), [](std::size_t size) { return size > 0; }));
+  return keep_largest(cores, used);
+}
+
+/// Modes of the rotations at this ε, cut where parts move differently.
+sma::Cores bones_at(const Sequence& sequence, const sma::Triangles& triangles, double epsilon, int threads,
+                    const Progress& progress) {
+  const sma::Cores modes = without_empty(sma::find_cores(triangles, epsilon, threads, progress));
+  return sma::separate_parts(sequence, triangles, modes, threads);
+}
+
+/// Bisects log ε for the asked number of bones. The count falls with ε but not strictly, so the last resort is the
+/// smallest larger set found, cut to its largest bones.
+sma::Cores search_epsilon(const Sequence& sequence, const sma::Triangles& triangles, const SmaOptions& options,
+                          FitReport& report, const Progress& progress) {
+  const auto asked = static_cast<std::size_t>(options.bones);
+  double low = kSmallestEpsilon;
+  double high = kLargestEpsilon;
+  double epsilon = options.epsilon;
+  std::optional<sma::Cores> above;
+  std::optional<sma::Cores> most;
+  for (int i = 0; i < kSearchTries; ++i) {
+    sma::Cores cores = bones_at(sequence, triangles, epsilon, options.threads, progress);
+    report.search.push_back({static_cast<int>(cores.bones()), 0});
+    if (cores.bones() == asked) return cores;
+    (cores.bones() > asked ? low : high) = epsilon;
+    if (cores.bones() > asked && (!above || cores.bones() < above->bones())) above = cores;
+    if (!most || cores.bones() > most->bones()) most = std::move(cores);
+    epsilon = std::sqrt(low * high);
+  }
+  return above ? keep_largest(std::move(*above), asked) : std::move(*most);
+}
+
+std::vector<Bone> name_bones(const Sequence& sequence, const sma::Triangles& triangles, const sma::Cores& cores) {
+  std::vector<Eigen::Vector3d> centers(cores.bones(), Eigen::Vector3d::Zero());
+  std::vector<double> areas(cores.bones(), 0);
+  for (std::size_t j = 0; j < triangles.corners.size(); ++j) {
+    if (cores.bone_of[j] < 0) continue;
+    const auto b = static_cast<std::size_t>(cores.bone_of[j]);
+    areas[b] += triangles.areas[j];
+    for (const Index v : triangles.corners[j])
+      centers[b] += triangles.areas[j] / 3 * sequence.rest.positions.col(v).cast<double>();
+  }
+  std::vector<Bone> bones(cores.bones());
+  for (std::size_t b = 0; b < bones.size(); ++b) {
+    bones[b].name = fmt::format("bone_{:02}", b);
+    bones[b].head = bones[b].tail = (centers[b] / areas[b]).cast<float>();
+  }
+  return bones;
+}
+
+std::string notes_of(const sma::Triangles& triangles, const sma::Cores& cores, std::size_t helpers) {
+  std::vector<double> shares;
+  for (const std::size_t size : cores.sizes)
+    shares.push_back(static_cast<double>(size) / static_cast<double>(triangles.corners.size()));
+  return fmt::format(R"({{"method":"sma","epsilon":{},"bones":{},"helper_bones":{},"near_rigid_fraction":{:.4f},)"
+                     R"("degenerate_triangles":{},"core_share":[{:.4f}]}})",
+                     cores.epsilon, cores.bones(), helpers, cores.near_rigid_fraction, triangles.degenerate,
+                     fmt::join(shares, ","));
+}
+
+std::string remark_of(const SmaOptions& options, const sma::Triangles& triangles, const sma::Cores& cores,
+                      std::size_t helpers) {
+  std::string remark = fmt::format("{} bones at epsilon {:.4g}, near-rigid fraction {:.3f}", cores.bones(),
+                                   cores.epsilon, cores.near_rigid_fraction);
+  if (options.bones > 0 && cores.bones() != static_cast<std::size_t>(options.bones))
+    remark += fmt::format("; {} were asked for, but no epsilon gives as many significant modes", options.bones);
+  if (triangles.degenerate > 0) remark += fmt::format("; {} degenerate triangles left out", triangles.degenerate);
+  if (helpers > 0) remark += fmt::format("; {} helper bones carry negative weights", helpers);
+  return remark;
+}
+
+Rig empty_rig(const Sequence& sequence) {
+  Rig rig;
+  rig.rest = sequence.rest;
+  rig.times = sequence.times;
+  rig.clips = sequence.clips;
+  return rig;
+}
+
+/// Alternates bones and weights; keeps the best.
+void refit(const Sequence& sequence, const SmaOptions& options, Motion& motion, sma::SignedWeights& weights,
+           const Progress& progress) {
+  double best = sma::squared_error(sequence, motion, weights, options.threads);
+  Motion trial = motion;
+  sma::SignedWeights trial_weights = weights;
+  for (int i = 0; i < options.iterations; ++i) {
+    sma::refit_bones(sequence, trial_weights, options.transforms, options.threads, trial);
+    trial_weights = sma::fit_weights(sequence, trial, options);
+    const double error = sma::squared_error(sequence, trial, trial_weights, options.threads);
+    if (error < best) {
+      best = error;
+      motion = trial;
+      weights = trial_weights;
+    }
+    if (!report(progress, "refit", static_cast<double>(i + 1) / options.iterations))
+      throw Error(ErrorKind::interrupted, "sma: stopped on request");
+  }
+}
+
+}  // namespace
+
+Rig solve_sma(const Sequence& sequence, const SmaOptions& options, FitReport& report, const Progress& progress) {
+  check(options);
+  sma::Triangles triangles;
+  {
+    const StepTimer timer(report, "rotations");
+    triangles = sma::triangle_rotations(sequence, options.threads);
+  }
+  if (triangles.corners.empty())
+    throw Error(ErrorKind::input, fmt::format("{}: no triangle keeps an area in every frame; sma needs them for bones",
+                                              sequence.name.empty() ? "sequence" : sequence.name));
+  sma::Cores cores;
+  {
+    const StepTimer timer(report, "mean shift");
+    cores = options.bones > 0 ? search_epsilon(sequence, triangles, options, report, progress)
+                              : bones_at(sequence, triangles, options.epsilon, options.threads, progress);
+  }
+  Rig rig = empty_rig(sequence);
+  rig.transforms = options.transforms;
+  {
+    const StepTimer timer(report, "bones");
+    rig.bones = name_bones(sequence, triangles, cores);
+    rig.motion = sma::fit_bones(sequence, triangles, cores, options.transforms, options.threads);
+  }
+  sma::SignedWeights weights;
+  {
+    const StepTimer timer(report, "weights");
+    weights = sma::fit_weights(sequence, rig.motion, options);
+  }
+  {
+    const StepTimer timer(report, "refit");
+    refit(sequence, options, rig.motion, weights, progress);
+  }
+  const std::size_t helpers = sma::set_weights(rig, weights);
+  rig.notes = notes_of(triangles, cores, helpers);
+  report.remark = remark_of(options, triangles, cores, helpers);
+  report.bones = static_cast<int>(cores.bones());
+  report.termination = Termination::converged;
+  return rig;
+}
+
+Rig fit_sma_weights(const Rig& given, const Sequence& sequence, const SmaOptions& options, FitReport& report,
+                    const Progress& progress) {
+  check(options);
+  if (given.vertex_count() != sequence.vertex_count() || given.frame_count() != sequence.frame_count())
+    throw Error(ErrorKind::input,
+                fmt::format("the given rig has {} vertices and {} frames, the sequence {} and {}", given.vertex_count(),
+                            given.frame_count(), sequence.vertex_count(), sequence.frame_count()));
+  const StepTimer timer(report, "weights");
+  Rig rig = given;
+  rig.corrections.reset();
+  rig.two_layer.reset();
+  rig.rest = sequence.rest;
+  sinew::report(progress, "weights", 0);
+  const std::size_t helpers = sma::set_weights(rig, sma::fit_weights(sequence, rig.motion, options));
+  if (helpers > 0) report.remark = fmt::format("{} helper bones carry negative weights", helpers);
+  report.bones = static_cast<int>(given.bone_count());
+  report.termination = Termination::converged;
+  return rig;
+}
+
+}  // namespace sinew

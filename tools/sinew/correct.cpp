@@ -1,0 +1,122 @@
+#include <fmt/format.h>
+
+#include "commands.h"
+#include "inputs.h"
+#include "interrupt.h"
+#include "output.h"
+#include "report.h"
+#include "sinew/core/error.h"
+#include "sinew/refine/corrections.h"
+#include "solve.h"
+
+namespace sinew::tool {
+namespace {
+
+struct Request {
+  std::filesystem::path rig;
+  std::shared_ptr<SequenceInputs> inputs;
+  std::filesystem::path output;
+  CorrectionOptions options;
+  bool json = false;
+};
+
+std::string sentence(const CorrectionReport& report) {
+  std::string text = fmt::format("corrections of rank {}: E_RMS {} before, {} after", report.rank,
+                                 short_number(report.e_rms.front()), short_number(report.e_rms.back()));
+  if (report.near_singular > 0)
+    text += fmt::format("; {} vertices have near-singular blended transforms", report.near_singular);
+  if (report.dropped > 0) text += fmt::format("; {} targets without effect dropped", report.dropped);
+  return text;
+}
+
+/// Fits corrections and keeps what is known about them in the rig's notes.
+CorrectionReport correct(Rig& rig, const Sequence& sequence, const CorrectionOptions& options,
+                         const Progress& progress) {
+  CorrectionReport report;
+  rig.corrections.reset();
+  Corrections corrections = fit_corrections(rig, sequence, options, report, progress);
+  if (corrections.rank() > 0) rig.corrections = std::move(corrections);
+  Json notes = rig.notes.empty() ? Json::object() : Json::parse(rig.notes, nullptr, false);
+  if (!notes.is_object()) notes = Json::object();
+  notes["corrections"] = {{"rank", report.rank}, {"near_singular_vertices", report.near_singular}};
+  rig.notes = notes.dump();
+  return report;
+}
+
+void run(Request& request) {
+  if (request.output.extension() != ".glb")
+    throw Error(ErrorKind::usage, fmt::format("{}: a rig is written as .glb", request.output.string()));
+  std::vector<std::filesystem::path> inputs = request.inputs->paths;
+  inputs.push_back(request.rig);
+  check_output(request.output, inputs);
+  Rig rig = read_rig_file(request.rig);
+  const Sequence sequence = read_inputs(*request.inputs);
+  CorrectionReport report;
+  const double start = now_seconds();
+  {
+    ProgressBar bar;
+    report = correct(rig, sequence, request.options, bar.callback());
+  }
+  stop_if_interrupted("interrupted: nothing was written");
+  const double seconds = now_seconds() - start;
+  rig.check();
+  StagedFile staged(request.output);
+  write_rig(staged.path(), rig);
+  rig = read_rig_file(staged.path());
+  const Errors errors = evaluate(rig, sequence, request.options.threads);
+  staged.commit();
+  if (request.json) {
+    Json out{{"file", request.output.string()}, {"seconds", seconds}};
+    out["corrections"] = {{"rank", report.rank},
+                          {"dropped", report.dropped},
+                          {"near_singular_vertices", report.near_singular},
+                          {"e_rms", report.e_rms}};
+    out["rig"] = facts_of(rig);
+    out["errors"] = facts_of(errors);
+    fmt::print("{}\n", out.dump(2));
+    return;
+  }
+  print_table(result_header(), {result_row(rig, errors, seconds, request.output.string())});
+  fmt::print(stderr, "{}\n", sentence(report));
+}
+
+}  // namespace
+
+void add_corrections(Rig& rig, const Sequence& sequence, const SolveOptions& options, FitReport& report,
+                     const Progress& progress) {
+  if (options.corrections == 0) return;
+  const StepTimer timer(report, "corrections");
+  CorrectionOptions own;
+  own.rank = options.corrections;
+  own.seed = options.seed;
+  own.threads = options.threads;
+  const std::string text = sentence(correct(rig, sequence, own, progress));
+  report.remark = report.remark.empty() ? text : report.remark + "; " + text;
+}
+
+void add_correct(CLI::App& app) {
+  CLI::App& command = *app.add_subcommand("correct", "Add corrections of the rest pose to a rig from any solver");
+  auto request = std::make_shared<Request>();
+  command.add_option("RIG", request->rig, "A skinned .glb or .gltf")->required();
+  request->inputs = add_sequence_inputs(command);
+  command.add_option("-o,--output", request->output, "The corrected rig to write, .glb")->required();
+  auto* const rank =
+      command.add_option("--rank", request->options.rank, "How many corrections (10)")->check(CLI::Range(0, 1000));
+  command.add_option("--max-error", request->options.max_error, "Instead: as few as reach this E_RMS")
+      ->check(CLI::PositiveNumber)
+      ->excludes(rank);
+  command.add_option("--iterations", request->options.iterations, "At most this many rounds in the pose (20)")
+      ->check(CLI::Range(0, 10000));
+  command.add_option("--seed", request->options.seed, "Seed of the randomised SVD (1)");
+  command.add_option("--threads", request->options.threads, "Threads (all cores)")->check(CLI::Range(0, 4096));
+  command.add_flag("--json", request->json, "Print everything as JSON");
+  command.footer(std::string(kSequenceHelp) + R"(
+Corrections are written as morph targets with animated weights, which every player of glTF shows.
+
+Examples:
+  sinew correct horse.glb horse-gallop --rank 5 -o corrected.glb
+  sinew correct rig.glb rest.obj frames.pc2 --max-error 0.5 -o corrected.glb)");
+  command.callback([request] { run(*request); });
+}
+
+}  // namespace sinew::tool
