@@ -12,6 +12,11 @@ function(sinew_compile_options target)
   endif()
 endfunction()
 
+# Code whose speed does not matter, where compile time does: tests and the command line.
+function(sinew_optimise_little target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+endfunction()
+
 # sinew_library(FOLDER SOURCES ... LINK ...): the library of one folder, exported as sinew::FOLDER.
 function(sinew_library name)
   cmake_parse_arguments(arg "" "" "SOURCES;LINK;LINK_PRIVATE" ${ARGN})
@@ -31,6 +36,7 @@ function(sinew_test name)
   cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
   add_executable(${name}_tests ${arg_SOURCES})
   sinew_compile_options(${name}_tests)
+  sinew_optimise_little(${name}_tests)
   target_include_directories(${name}_tests PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_link_libraries(${name}_tests PRIVATE ${arg_LINK} GTest::gtest GTest::gmock GTest::gtest_main fmt::fmt)
   target_compile_definitions(${name}_tests PRIVATE SINEW_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
