@@ -25,6 +25,9 @@ constexpr double kTruncation = 0.03;
 // The float model may be this much worse than the flat.
 constexpr double kAllowedRatio = 1.05;
 constexpr double kAllowedExtra = 1e-4;
+// Beyond this the simplex has gone wrong and a smaller one is tried.
+constexpr double kUsableRatio = 1.5;
+constexpr double kUsableExtra = 0.01;
 
 void check(const FlatsOptions& options) {
   const auto need = [](bool holds, const char* sentence) {
@@ -138,13 +141,14 @@ Eigen::MatrixXd handles_of(const Eigen::MatrixXd& theta, const Eigen::MatrixXd& 
   return handles;
 }
 
-/// Places of the vertices on a flat whose directions they really span.
+/// Places of the vertices on a flat, in the directions that they really span: those with at least `share` of the spread
+/// of the widest.
 struct Places {
   Eigen::MatrixXd theta;
   Eigen::MatrixXd z;  // (h-1)×V
 };
 
-Places spanned_places(const FlatProblem& problem, const Eigen::MatrixXd& theta, const FlatFit& fit) {
+Places spanned_places(const FlatProblem& problem, const Eigen::MatrixXd& theta, const FlatFit& fit, double share) {
   const Eigen::Index directions = fit.handles - 1;
   const auto V = static_cast<Eigen::Index>(problem.vertices);
   Places places{theta, Eigen::MatrixXd(directions, V)};
@@ -156,7 +160,7 @@ Places spanned_places(const FlatProblem& problem, const Eigen::MatrixXd& theta, 
   places.z.colwise() -= mean;
   const SymmetricEigen spread = symmetric_eigen(Eigen::MatrixXd(places.z * places.z.transpose()));
   Eigen::Index first = 0;
-  const double least = 1e-10 * std::max(spread.values(directions - 1), 1e-12 * static_cast<double>(V));
+  const double least = share * std::max(spread.values(directions - 1), 1e-12 * static_cast<double>(V));
   while (first < directions && spread.values(first) <= least) ++first;
   const Eigen::MatrixXd kept = spread.vectors.rightCols(directions - first);
   places.theta.resize(4 * (kept.cols() + 1), theta.cols());
@@ -225,7 +229,7 @@ Solved enclose(FlatProblem problem, const Places& places, const Sequence& sequen
   const bool sparse = options.influences > 0 && options.influences <= directions;
   if (sparse || options.optimize_rest) {
     refine(problem, options, 30, model);
-  } else if (outliers > 0) {
+  } else if (outliers > 0 || directions == 0) {
     refine(problem, options, 6, model);
   }
   Solved solved;
@@ -266,20 +270,24 @@ Rig solve_flats(const Sequence& sequence, const FlatsOptions& options, FitReport
 
   const StepTimer timer(report, "simplex");
   tame(problem, options.threads, found.theta, found.fit);
-  const Places places = spanned_places(problem, found.theta, found.fit);
   const double flat_error = flat_e_rms(problem, found.fit);
-  const bool sparse = options.influences > 0 && options.influences <= places.z.rows();
+  const bool sparse = options.influences > 0 && options.influences < handles;
   const bool automatic = options.outliers < 0 && !sparse && !options.optimize_rest;
   const double fixed[] = {std::max(0.0, options.outliers)};
   const double tried[] = {0, 0.0005, 0.002, 0.01};
   Solved best;
   best.error = std::numeric_limits<double>::infinity();
-  for (const double outliers : automatic ? std::vector<double>(std::begin(tried), std::end(tried))
-                                         : std::vector<double>(std::begin(fixed), std::end(fixed))) {
-    if (best.error <= kAllowedRatio * flat_error + kAllowedExtra) break;
-    if (!sinew::report(progress, "simplex", -1)) report.termination = Termination::cancelled;
-    Solved solved = enclose(problem, places, sequence, options, outliers);
-    if (solved.error < best.error) best = std::move(solved);
+  // Directions that hardly any vertex needs blow the simplex up until float cannot hold its bones: fewer of them then.
+  for (const double share : {1e-10, 1e-6, 1e-3, 2.0}) {
+    const Places places = spanned_places(problem, found.theta, found.fit, share);
+    for (const double outliers : automatic ? std::vector<double>(std::begin(tried), std::end(tried))
+                                           : std::vector<double>(std::begin(fixed), std::end(fixed))) {
+      if (best.error <= kAllowedRatio * flat_error + kAllowedExtra) break;
+      if (!sinew::report(progress, "simplex", -1)) report.termination = Termination::cancelled;
+      Solved solved = enclose(problem, places, sequence, options, outliers);
+      if (solved.error < best.error) best = std::move(solved);
+    }
+    if (sparse || best.error <= kUsableRatio * flat_error + kUsableExtra) break;
   }
   report.bones = static_cast<int>(best.rig.bones.size());
   if (report.bones < report.bones_asked && report.remark.empty())

@@ -58,7 +58,7 @@ double brute_force(const Eigen::MatrixXd& points, std::uint64_t seed) {
       value = log_volume_of_normals(normals, points);
     }
     for (double size = 0.5; size > 1e-4; size *= 0.8)
-      for (int attempt = 0; attempt < 60; ++attempt) {
+      for (int attempt = 0; attempt < 200; ++attempt) {
         Eigen::MatrixXd trial = normals.colwise().normalized();
         for (double& entry : trial.reshaped()) entry += size * gaussian();
         const double trial_value = log_volume_of_normals(trial, points);

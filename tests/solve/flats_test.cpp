@@ -120,7 +120,9 @@ TEST(Flats, EveryMeshOfTheZooComesOutAsAValidRig) {
       rig.check();
       EXPECT_LE(evaluate(rig, sequence, 1).e_rms, 1.05 * one + 1e-3) << bones;
       EXPECT_EQ(report.bones, static_cast<int>(rig.bone_count()));
-      if (report.bones < bones) EXPECT_FALSE(report.remark.empty());
+      if (report.bones < bones) {
+        EXPECT_FALSE(report.remark.empty());
+      }
     }
   }
 }

@@ -45,8 +45,12 @@ void add_shared_options(CLI::App& command, Request& request) {
   command.add_option("--max-error", options.max_error, "Instead: as few bones as reach this E_RMS")
       ->check(CLI::PositiveNumber)
       ->excludes(bones);
-  command.add_option("--min-bones", options.min_bones, "At least this many bones")->check(CLI::Range(1, 100000));
-  command.add_option("--max-bones", options.max_bones, "At most this many bones")->check(CLI::Range(1, 100000));
+  command.add_option("--min-bones", options.min_bones, "With --max-error: fewest bones tried (1)")
+      ->check(CLI::Range(1, 100000));
+  command
+      .add_option("--max-bones", options.max_bones,
+                  "With --max-error: most bones tried (128); a skeleton has at most this many")
+      ->check(CLI::Range(1, 100000));
   command.add_option("--influences", options.influences, "Bones per vertex: a number, or 'all'")
       ->check([](const std::string& text) {
         const bool number = !text.empty() && text.size() < 6 && std::all_of(text.begin(), text.end(), ::isdigit);

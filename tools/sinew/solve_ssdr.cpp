@@ -11,8 +11,6 @@ namespace {
 
 /// Options that only this method has.
 struct OwnOptions {
-  int min_bones = 1;
-  int max_bones = 128;
   int add_bones = 0;
   std::string laplacian = "rigidness";
   std::string lock_vertices;
@@ -28,8 +26,8 @@ SsdrOptions ssdr_options(const SolveOptions& options, const OwnOptions& own) {
   solver.laplacian = own.laplacian == "graph" ? LaplacianKind::graph : LaplacianKind::rigidness;
   solver.max_iterations = options.iterations.value_or(0);
   solver.max_error = options.max_error.value_or(0);
-  solver.min_bones = own.min_bones;
-  solver.max_bones = own.max_bones;
+  solver.min_bones = options.min_bones.value_or(solver.min_bones);
+  solver.max_bones = options.max_bones.value_or(solver.max_bones);
   solver.optimize_rest = own.rest_pose;
   solver.seed = options.seed;
   solver.threads = options.threads;
@@ -103,13 +101,9 @@ Method ssdr_method() {
   Method method;
   method.name = "ssdr";
   method.summary = "rigid or affine bones with sparse smooth weights";
-  method.takes = {"--influences", "--transforms", "--iterations", "--smoothness",
-                  "--max-error",  "--rig",        "--fit",        "--lock"};
+  method.takes = {"--influences", "--transforms", "--iterations", "--smoothness", "--max-error",
+                  "--min-bones",  "--max-bones",  "--rig",        "--fit",        "--lock"};
   method.add_options = [own](CLI::App& command) {
-    command.add_option("--min-bones", own->min_bones, "With --max-error: fewest bones tried (1)")
-        ->check(CLI::Range(1, 1024));
-    command.add_option("--max-bones", own->max_bones, "With --max-error: most bones tried (128)")
-        ->check(CLI::Range(1, 1024));
     command.add_option("--add-bones", own->add_bones, "With --rig: helper bones to add")->check(CLI::Range(0, 1024));
     command.add_option("--lock-vertices", own->lock_vertices,
                        "With --rig: vertices that keep their weights, by bone or colour set");
