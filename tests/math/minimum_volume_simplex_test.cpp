@@ -39,7 +39,9 @@ double log_volume_of_normals(const Eigen::MatrixXd& normals, const Eigen::Matrix
     corners(d, j) = 1;
     if (normals.col(j).dot(corners.col(j).head(d)) >= offsets(j)) return std::numeric_limits<double>::infinity();
   }
-  return std::log(std::abs(corners.determinant()));
+  // What encloses the points has volume; less is rounding of nearly parallel facets.
+  const double volume = std::abs(corners.determinant());
+  return volume > 1e-6 ? std::log(volume) : std::numeric_limits<double>::infinity();
 }
 
 /// Random search over facet normals with shrinking perturbations: slow and simple.
