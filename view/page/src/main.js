@@ -152,7 +152,8 @@ function showErrors() {
   }));
 }
 
-function showPlots(report) {
+function showPlots(written) {
+  const report = written?.solve ?? written;  // what `solve --report` writes holds the iterations one level down
   framePlot = null;
   const figures = [];
   if (errors && errors.frames > 1) {

@@ -1,8 +1,7 @@
 // A rig as the page plays it: render vertices with packed weights, bone slots bound to nodes, corrections, frames.
 import { AnimationMixer, LoopOnce, Matrix4, Vector3 } from 'three';
 import { GLTFLoader } from 'three/addons/loaders/GLTFLoader.js';
-
-const TWO_LAYER = 'SINEW_two_layer_skinning';
+import { readTwoLayer } from './two_layer.js';
 
 /** Parses a GLB and resolves to a Model; rejects with an Error whose message is a sentence for the user. */
 export async function parseModel(buffer, name) {
@@ -16,7 +15,10 @@ export async function parseModel(buffer, name) {
   gltf.scene.updateMatrixWorld(true);
   gltf.scene.traverse((node) => { if (node.isMesh) meshes.push(node); });
   if (meshes.length === 0) throw new Error(`${name} holds no mesh.`);
-  return new Model(gltf, meshes, name);
+  const model = new Model(gltf, meshes, name);
+  model.twoLayer = await readTwoLayer(gltf, model);
+  model.setFrame(0);
+  return model;
 }
 
 /** Number of influence slots that a geometry stores: 4 per JOINTS_n. */
@@ -36,7 +38,7 @@ export class Model {
     this.#collectGeometry(meshes);
     this.#collectCorrections(meshes);
     this.#collectFrames(gltf);
-    this.#collectTwoLayer(gltf);
+    this.twoLayer = null;
     this.matrices = new Float32Array(12 * this.bones.length);  // rows of 3×4, rest→posed
     this.coefficients = new Float32Array(this.rank);
     this.shownRank = this.rank;
@@ -178,11 +180,6 @@ export class Model {
     this.activeClip = -2;
   }
 
-  #collectTwoLayer(gltf) {
-    this.twoLayer = null;
-    this.readTwoLayer = gltf.parser.json.extensionsUsed?.includes(TWO_LAYER) ? gltf : null;
-  }
-
   #diagonal() {
     const low = [Infinity, Infinity, Infinity];
     const high = [-Infinity, -Infinity, -Infinity];
@@ -224,10 +221,25 @@ export class Model {
       for (let r = 0; r < 3; ++r)
         for (let c = 0; c < 4; ++c) this.matrices[12 * b + 4 * r + c] = e[4 * c + r];
     });
+    if (this.twoLayer?.motion) this.#poseMasters(frame);
     for (let r = 0; r < this.rank; ++r) {
       const owner = this.morphMeshes.find((mesh) => mesh.morphTargetInfluences?.length > r);
       this.coefficients[r] = owner && r < this.shownRank ? owner.morphTargetInfluences[r] : 0;
     }
+  }
+
+  // Bones of a two-layer model have a motion of their own, F×B×4 columns: between frames it is blended.
+  #poseMasters(frame) {
+    const { motion } = this.twoLayer;
+    const stride = 12 * this.boneCount;
+    const f = Math.min(this.frameCount - 1, Math.floor(frame));
+    const t = f + 1 < this.frameCount ? frame - f : 0;
+    for (let b = 0; b < this.boneCount; ++b)
+      for (let r = 0; r < 3; ++r)
+        for (let c = 0; c < 4; ++c) {
+          const at = f * stride + 12 * b + 3 * c + r;
+          this.matrices[12 * b + 4 * r + c] = t > 0 ? (1 - t) * motion[at] + t * motion[at + stride] : motion[at];
+        }
   }
 
   /** Rest position of a render vertex with the shown corrections. */

@@ -1,0 +1,51 @@
+// The two-layer model of the extension SINEW_two_layer_skinning: vertices blend virtual bones, virtual bones blend bones.
+import { Vector3 } from 'three';
+
+const NAME = 'SINEW_two_layer_skinning';
+
+/** The two-layer model of a parsed file in terms of a Model's render vertices, or null. Packed ones are not read. */
+export async function readTwoLayer(gltf, model) {
+  const facts = gltf.parser.json.extensions?.[NAME];
+  if (!facts || facts.accessors.packed !== undefined || facts.bones !== model.boneCount) return null;
+  const array = async (name) => (facts.accessors[name] === undefined ? null : (await gltf.parser.getDependency('accessor', facts.accessors[name])).array);
+  const vertexVirtualBones = await array('vertexVirtualBones');
+  const vertexWeights = await array('vertexWeights');
+  const slots = facts.virtualBonesPerVertex;
+  const out = {
+    slots, atoms: facts.virtualBones, atomSlots: facts.bonesPerVirtualBone,
+    atomBones: await array('dictionaryBones'), atomWeights: await array('dictionaryWeights'), motion: await array('motion'),
+    vertexAtoms: new Uint32Array(slots * model.vertexCount), vertexWeights: new Float32Array(slots * model.vertexCount),
+    virtualMatrices, positions,
+  };
+  for (let v = 0; v < model.vertexCount; ++v)
+    for (let k = 0; k < slots; ++k) {
+      out.vertexAtoms[v * slots + k] = vertexVirtualBones[model.controlPoint[v] * slots + k];
+      out.vertexWeights[v * slots + k] = vertexWeights[model.controlPoint[v] * slots + k];
+    }
+  return out;
+}
+
+/** Rest→posed rows of the virtual bones for those of the bones. */
+function virtualMatrices(matrices) {
+  const out = new Float64Array(12 * this.atoms);
+  for (let i = 0; i < this.atoms * this.atomSlots; ++i) {
+    const to = 12 * Math.floor(i / this.atomSlots);
+    const from = 12 * this.atomBones[i];
+    for (let e = 0; e < 12; ++e) out[to + e] += this.atomWeights[i] * matrices[from + e];
+  }
+  return out;
+}
+
+/** Where to draw the virtual bones: the joints of their bones, blended. */
+function positions(model) {
+  const out = new Float32Array(3 * this.atoms);
+  const joint = new Vector3();
+  for (let i = 0; i < this.atoms * this.atomSlots; ++i) {
+    const at = 3 * Math.floor(i / this.atomSlots);
+    model.jointPosition(this.atomBones[i], joint);
+    out[at] += this.atomWeights[i] * joint.x;
+    out[at + 1] += this.atomWeights[i] * joint.y;
+    out[at + 2] += this.atomWeights[i] * joint.z;
+  }
+  return out;
+}
