@@ -14,6 +14,7 @@
 #include "solve/problem.h"
 #include "solve/rest_pose.h"
 #include "solve/ssdr_options.h"
+#include "solve/weight_samples.h"
 
 namespace sinew {
 namespace {
@@ -81,36 +82,6 @@ void settle_dense(const Problem& problem, const SsdrOptions& options, FitState& 
   RunOptions dense = run_options(options, 10, small ? state.bones() : std::min(8, state.bones()));
   dense.tolerance = 0;
   run(problem, dense, state);
-}
-
-void copy_weights(const SparseWeights& from, std::size_t source, SparseWeights& to, std::size_t target) {
-  to.count[target] = from.count[source];
-  for (std::size_t k = 0; k < from.count[source]; ++k) {
-    to.bone[to.slot(target) + k] = from.bone[from.slot(source) + k];
-    to.value[to.slot(target) + k] = from.value[from.slot(source) + k];
-  }
-}
-
-SparseWeights weights_at(const SparseWeights& weights, const std::vector<Index>& chosen) {
-  SparseWeights part(chosen.size(), weights.capacity);
-  for (std::size_t i = 0; i < chosen.size(); ++i) copy_weights(weights, chosen[i], part, i);
-  return part;
-}
-
-/// Weights of chosen vertices handed on to the vertices nearest to them along the mesh; a vertex that none of them
-/// reaches is left empty, and then starts from its best single bone.
-SparseWeights spread_weights(const Adjacency& adjacency, const std::vector<Index>& chosen, const SparseWeights& part) {
-  SparseWeights weights(adjacency.vertex_count(), part.capacity);
-  std::vector<Index> queue = chosen;
-  for (std::size_t i = 0; i < chosen.size(); ++i) copy_weights(part, i, weights, chosen[i]);
-  for (std::size_t next = 0; next < queue.size(); ++next) {
-    for (const Index neighbor : adjacency[queue[next]]) {
-      if (weights.count[neighbor] != 0) continue;
-      copy_weights(weights, queue[next], weights, neighbor);
-      queue.push_back(neighbor);
-    }
-  }
-  return weights;
 }
 
 /// Searches on a sample of the vertices, where a move costs little, and brings the bones back to all of them.
