@@ -21,6 +21,9 @@ namespace {
 
 constexpr std::size_t kGrain = 512;
 constexpr int kExchanges = 10;
+constexpr int kMotionSteps = 120;          // most steps that fit the motion as well
+constexpr int kMotionWindow = 10;          // steps over which they must
+constexpr double kWindowGain = 0.01;       // gain this share of Σ f
 constexpr std::size_t kExchangeShare = 8;  // one atom in so many is moved at a time
 
 /// The distinct atoms that v and its neighbours use, v's own first.
@@ -468,8 +471,60 @@ std::size_t atoms_of(const Rig& rig, const TwoLayerOptions& options, std::size_t
 
 }  // namespace
 
-TwoLayer compress_two_layer(const Rig& rig, const Sequence* examples, const TwoLayerOptions& options,
-                            TwoLayerReport& report, const Progress& progress) {
+namespace two_layer {
+namespace {
+
+/// to + β (to − from), bone by bone.
+Motion extrapolated(const Motion& from, const Motion& to, double beta) {
+  Motion out = to;
+  for (std::size_t f = 0; f < to.frame_count(); ++f)
+    for (std::size_t b = 0; b < to.bone_count(); ++b) out(f, b) += static_cast<float>(beta) * (to(f, b) - from(f, b));
+  return out;
+}
+
+/// Motion, dictionary and coefficients in turn, since a motion that suited dense weights is not the best one for two
+/// sparse layers. The motion is extrapolated by Nesterov's rule; a step that does not pay is undone and the momentum
+/// dropped, so that Σ f only falls.
+bool refit_motion_too(ExampleMetric& metric, const Sequence& examples, const Adjacency& adjacency,
+                      const TwoLayerOptions& options, double scale, const Limits& limits, State& state, Rig& rig,
+                      TwoLayerReport& report, const Progress& progress) {
+  remove_atoms(metric, adjacency, 0, state, options.threads);  // those that lost their users, for others
+  add_atoms(metric, adjacency, limits.atoms, state);
+  Motion last = rig.motion;  // the least-squares motion of the step before
+  int age = 0;               // steps since the momentum was dropped
+  double window = total(state);
+  for (int step = 0; step < kMotionSteps; ++step) {
+    State trial = state;
+    Rig moved = rig;
+    refit_motion(trial, examples, scale, options.threads, moved);
+    const Motion fitted = moved.motion;
+    if (age > 0) moved.motion = extrapolated(last, fitted, (age - 1.0) / (age + 2.0));
+    metric.update_motion(moved, examples, scale, options.threads);
+    update_dictionary(metric, trial);
+    update_coefficients(metric, adjacency, trial, options.threads);
+    const bool pays = total(trial) < total(state);
+    if (!pays && age <= 1) break;  // without momentum: nothing left to gain
+    age = pays ? age + 1 : 0;
+    if (pays) {
+      last = fitted;
+      rig.motion = moved.motion;
+      state = std::move(trial);
+    }
+    report.history.push_back(delta(limits, total(state)));
+    if (!sinew::report(progress, "motion", (step + 1.0) / kMotionSteps)) return false;
+    if (step % kMotionWindow == kMotionWindow - 1) {
+      if (!(window - total(state) > kWindowGain * window)) break;
+      window = total(state);
+    }
+  }
+  return true;
+}
+
+}  // namespace
+}  // namespace two_layer
+
+Rig compress_two_layer(Rig rig, const Sequence* examples, const TwoLayerOptions& options, TwoLayerReport& report,
+                       const Progress& progress) {
   using namespace two_layer;
   check_options(rig, examples, options);
   report = {};
@@ -486,10 +541,15 @@ TwoLayer compress_two_layer(const Rig& rig, const Sequence* examples, const TwoL
     state = factorise(WeightMetric(W), adjacency, options, masters, limits, report, progress);
   } else {
     const double radius = smallest_enclosing_sphere(rig.rest.positions).radius;
-    const ExampleMetric metric(rig, *examples, radius > 0 ? radius : 1, std::move(W), options.threads);
+    const double scale = radius > 0 ? radius : 1;
     limits.per_total = 1 / (3 * V * static_cast<double>(rig.frame_count()));
+    ExampleMetric metric(rig, *examples, scale, std::move(W), options.threads);
     for (std::size_t v = 0; v < rig.vertex_count(); ++v) limits.bound_total += metric.lower_bound(v);
     state = factorise(metric, adjacency, options, masters, limits, report, progress);
+    const bool free_bones = rig.transforms == Transforms::affine && !rig.jointed;
+    if (free_bones && !options.keep_motion && !report.cancelled)
+      report.cancelled =
+          !refit_motion_too(metric, *examples, adjacency, options, scale, limits, state, rig, report, progress);
     report.example_error = delta(limits, total(state));
   }
   TwoLayer out = finish(state);
@@ -497,7 +557,8 @@ TwoLayer compress_two_layer(const Rig& rig, const Sequence* examples, const TwoL
   report.masters_per_virtual = out.dictionary.slots;
   report.blends_per_vertex = options.virtual_per_vertex + static_cast<double>(out.dictionary.values.size()) / V;
   report.weight_error = two_layer_weight_error(rig, out);
-  return out;
+  rig.two_layer = std::move(out);
+  return rig;
 }
 
 }  // namespace sinew

@@ -16,8 +16,8 @@ constexpr std::size_t kGrain = 256;
 constexpr int kRow[10] = {0, 1, 2, 3, 0, 0, 0, 1, 1, 2};
 constexpr int kColumn[10] = {0, 1, 2, 3, 1, 2, 3, 2, 3, 3};
 
-/// Motion of all bones as one matrix: rows are frame × coordinate (3F), columns 4b + column of the affine. Translations
-/// and examples share the scale; rest coordinates are scaled where they are used.
+}  // namespace
+
 MatrixXd stacked_motion(const Rig& rig, double scale) {
   const auto F = static_cast<Eigen::Index>(rig.frame_count());
   const auto B = static_cast<Eigen::Index>(rig.bone_count());
@@ -30,8 +30,6 @@ MatrixXd stacked_motion(const Rig& rig, double scale) {
   return T;
 }
 
-}  // namespace
-
 void WeightMetric::gram(std::size_t v, const Eigen::Ref<const MatrixXd>& atoms, Eigen::Ref<MatrixXd> K,
                         MatrixXd& scratch) const {
   const Eigen::Index P = atoms.cols();
@@ -43,9 +41,13 @@ void WeightMetric::gram(std::size_t v, const Eigen::Ref<const MatrixXd>& atoms, 
 
 ExampleMetric::ExampleMetric(const Rig& rig, const Sequence& examples, double scale, MatrixXf W, int threads)
     : bones_(rig.bone_count()), W_(std::move(W)), bound_(rig.vertex_count(), 0.0) {
+  update_motion(rig, examples, scale, threads);
+  optimise_targets(threads);
+}
+
+void ExampleMetric::update_motion(const Rig& rig, const Sequence& examples, double scale, int threads) {
   build_table(rig, scale);
   build_linear(rig, examples, scale, threads);
-  optimise_targets(threads);
 }
 
 void ExampleMetric::build_table(const Rig& rig, double scale) {

@@ -14,6 +14,10 @@ using Eigen::MatrixXd;
 using Eigen::MatrixXf;
 using Eigen::VectorXd;
 
+/// Motion of all bones as one matrix: rows are frame × coordinate (3F), columns 4b + column of the affine. Translations
+/// and examples share the scale; rest coordinates are scaled where they are used.
+MatrixXd stacked_motion(const Rig& rig, double scale);
+
 /// |x − w_v|²: Q_v = Σ over coordinates of (e_b − w)(e_b' − w); never formed.
 class WeightMetric {
  public:
@@ -34,6 +38,9 @@ class ExampleMetric {
  public:
   /// Positions are divided by `scale`. `W` (B×V) warm-starts the optimal dense weights, which replace it as targets.
   ExampleMetric(const Rig& rig, const Sequence& examples, double scale, MatrixXf W, int threads);
+
+  /// Takes over a changed motion. Targets and bounds stay those of the first.
+  void update_motion(const Rig& rig, const Sequence& examples, double scale, int threads);
 
   void gram(std::size_t v, const Eigen::Ref<const MatrixXd>& atoms, Eigen::Ref<MatrixXd> K, MatrixXd& scratch) const;
   /// Q_v itself, B×B.

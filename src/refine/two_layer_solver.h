@@ -53,4 +53,7 @@ Users users_of(const State& state);
 void update_dictionary(const WeightMetric& metric, State& state);
 void update_dictionary(const ExampleMetric& metric, State& state);
 
+/// The affine motion that suits the present factorisation best: one least-squares problem over all bones.
+void refit_motion(const State& state, const Sequence& examples, double scale, int threads, Rig& rig);
+
 }  // namespace sinew::two_layer

@@ -27,7 +27,7 @@ TwoLayerOptions one_thread() {
 TEST(CompressTwoLayer, StaysWithinItsBudgetAndBeatsTheLargestWeightsByFar) {
   const Rig rig = dense_tube(60, 12, 5);
   TwoLayerReport report;
-  const TwoLayer model = compress_two_layer(rig, nullptr, one_thread(), report);
+  const TwoLayer model = *compress_two_layer(rig, nullptr, one_thread(), report).two_layer;
   model.check(rig.vertex_count(), rig.bone_count());
   EXPECT_LE(report.blends_per_vertex, 4 + 1e-9);
   EXPECT_EQ(model.coefficients.slots, 2);
@@ -63,10 +63,8 @@ TEST(CompressTwoLayer, WithExamplesTheyAreReproducedBetterThanWithout) {
   for (std::size_t f = 0; f < examples.frame_count(); ++f)  // something that the rig cannot do exactly
     examples.frames[f].row(1).array() += 0.02F * (4 * examples.rest.positions.row(0).array()).sin();
   TwoLayerReport report;
-  Rig without = rig;
-  without.two_layer = compress_two_layer(rig, nullptr, one_thread(), report);
-  Rig with = rig;
-  with.two_layer = compress_two_layer(rig, &examples, one_thread(), report);
+  const Rig without = compress_two_layer(rig, nullptr, one_thread(), report);
+  const Rig with = compress_two_layer(rig, &examples, one_thread(), report);
   EXPECT_LE(report.blends_per_vertex, 4 + 1e-9);
   const double dense = evaluate(rig, examples, 1).e_rms;
   const double e_with = evaluate(with, examples, 1).e_rms;
@@ -96,11 +94,41 @@ TEST(CompressTwoLayer, MoreVirtualBonesPerVertexLowerTheErrorForTheSameDictionar
   for (int q = 2; q <= 4; ++q) {
     options.virtual_per_vertex = q;
     TwoLayerReport report;
-    const TwoLayer model = compress_two_layer(rig, nullptr, options, report);
+    const TwoLayer model = *compress_two_layer(rig, nullptr, options, report).two_layer;
     model.check(rig.vertex_count(), rig.bone_count());
     EXPECT_LT(report.weight_error, last) << q;
     last = report.weight_error;
   }
+}
+
+TEST(CompressTwoLayer, WithExamplesTheMotionOfFreeAffineBonesIsFittedUnlessItIsToBeKept) {
+  Rig rig = dense_tube(40, 12, 5);
+  rig.transforms = Transforms::affine;
+  Sequence examples = pose_all(rig);
+  for (std::size_t f = 0; f < examples.frame_count(); ++f)
+    examples.frames[f].row(1).array() += 0.02F * (4 * examples.rest.positions.row(0).array()).sin();
+  const auto moved_by = [&rig](const Rig& other) {
+    float largest = 0;
+    for (std::size_t f = 0; f < rig.frame_count(); ++f)
+      for (std::size_t b = 0; b < rig.bone_count(); ++b)
+        largest = std::max(largest, (rig.motion(f, b) - other.motion(f, b)).cwiseAbs().maxCoeff());
+    return largest;
+  };
+  TwoLayerOptions options = one_thread();
+  TwoLayerReport report;
+  const Rig fitted = compress_two_layer(rig, &examples, options, report);
+  for (std::size_t i = 1; i < report.history.size(); ++i)
+    if (i + 5 > report.history.size()) {
+      EXPECT_LE(report.history[i], report.history[i - 1] + 1e-12) << i;
+    }
+  options.keep_motion = true;
+  const Rig kept = compress_two_layer(rig, &examples, options, report);
+  EXPECT_GT(moved_by(fitted), 1e-4F);
+  EXPECT_EQ(moved_by(kept), 0.0F);
+  EXPECT_LT(evaluate(fitted, examples, 1).e_rms, evaluate(kept, examples, 1).e_rms);
+  rig.transforms = Transforms::rigid;
+  options.keep_motion = false;
+  EXPECT_EQ(moved_by(compress_two_layer(rig, &examples, options, report)), 0.0F);
 }
 
 TEST(CompressTwoLayer, SameBitsForOneTwoAndSevenThreads) {
@@ -109,10 +137,10 @@ TEST(CompressTwoLayer, SameBitsForOneTwoAndSevenThreads) {
   for (const Sequence* wanted : {static_cast<const Sequence*>(nullptr), &examples}) {
     TwoLayerOptions options = one_thread();
     TwoLayerReport report;
-    const TwoLayer one = compress_two_layer(rig, wanted, options, report);
+    const TwoLayer one = *compress_two_layer(rig, wanted, options, report).two_layer;
     for (const int threads : {2, 7}) {
       options.threads = threads;
-      const TwoLayer other = compress_two_layer(rig, wanted, options, report);
+      const TwoLayer other = *compress_two_layer(rig, wanted, options, report).two_layer;
       EXPECT_EQ(one.dictionary.values, other.dictionary.values) << threads;
       EXPECT_EQ(one.coefficients.values, other.coefficients.values) << threads;
       EXPECT_EQ(one.coefficients.columns, other.coefficients.columns) << threads;
@@ -125,7 +153,7 @@ TEST(CompressTwoLayer, LooseVerticesAndSeparatePartsAreReached) {
   rig.rest.face_sizes.resize(80);  // the rings after these have no faces left
   rig.rest.corners.resize(320);
   TwoLayerReport report;
-  const TwoLayer model = compress_two_layer(rig, nullptr, one_thread(), report);
+  const TwoLayer model = *compress_two_layer(rig, nullptr, one_thread(), report).two_layer;
   model.check(rig.vertex_count(), rig.bone_count());
   EXPECT_LT(report.weight_error, 0.25 * rms_change(rig, four_largest(rig)));
 }
@@ -134,7 +162,7 @@ TEST(CompressTwoLayer, TinyRigsAreAccepted) {
   for (const int rings : {2, 3}) {
     const Rig rig = dense_tube(rings, 2, 1);
     TwoLayerReport report;
-    const TwoLayer model = compress_two_layer(rig, nullptr, one_thread(), report);
+    const TwoLayer model = *compress_two_layer(rig, nullptr, one_thread(), report).two_layer;
     model.check(rig.vertex_count(), rig.bone_count());
     EXPECT_LT(report.weight_error, 1e-5);  // two bones: the two first atoms span everything
   }
@@ -160,7 +188,7 @@ TEST(CompressTwoLayer, StopsWhenAsked) {
   const Rig rig = dense_tube(60, 12, 3);
   TwoLayerReport report;
   const TwoLayer model =
-      compress_two_layer(rig, nullptr, one_thread(), report, [](std::string_view, double) { return false; });
+      *compress_two_layer(rig, nullptr, one_thread(), report, [](std::string_view, double) { return false; }).two_layer;
   EXPECT_TRUE(report.cancelled);
   model.check(rig.vertex_count(), rig.bone_count());
 }

@@ -64,7 +64,7 @@ void run(Request request) {
   TwoLayerReport report;
   const double start = now_seconds();
   ProgressBar bar;
-  rig.two_layer = compress_two_layer(rig, with_examples ? &target : nullptr, request.options, report, bar.callback());
+  rig = compress_two_layer(std::move(rig), with_examples ? &target : nullptr, request.options, report, bar.callback());
   bar.wipe();
   const double seconds = now_seconds() - start;
   if (report.cancelled) throw Error(ErrorKind::interrupted, "interrupted; nothing is written");
@@ -128,6 +128,9 @@ void add_compress(CLI::App& app) {
       .add_option("--bones-per-virtual", options.masters_per_virtual,
                   "Most bones of a virtual bone (as many as a vertex has on average)")
       ->check(CLI::Range(1, 65536));
+  command.add_flag(
+      "--keep-motion", options.keep_motion,
+      "With --examples: leave the bones' motion as it is (it is fitted anew where bones are free and affine)");
   command.add_flag("--pack", request->pack, "16 bits per number, compressed");
   command.add_option("--threads", options.threads, "Threads (all cores)")->check(CLI::Range(0, 4096));
   command.add_flag("--json", request->json, "Print everything as JSON");

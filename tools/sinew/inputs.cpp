@@ -8,6 +8,7 @@
 
 #include "interrupt.h"
 #include "sinew/core/error.h"
+#include "sinew/io/two_layer_gltf.h"
 
 namespace sinew::tool {
 namespace {
@@ -75,6 +76,23 @@ std::vector<std::vector<std::filesystem::path>> group_inputs(const std::vector<s
   return groups;
 }
 
+namespace {
+
+/// One input. A two-layer model is posed by both layers: the format's own skin is only its stand-in.
+Sequence read_part(const std::vector<std::filesystem::path>& group, const ReadOptions& options) {
+  const std::string extension = lower_extension(group.front());
+  const bool whole =
+      options.clip.empty() && options.mesh.empty() && options.frames_per_second == 0 && options.rest.empty();
+  if (whole && group.size() == 1 && (extension == ".glb" || extension == ".gltf") &&
+      std::filesystem::is_regular_file(group.front()) && read_gltf_extension(group.front(), kTwoLayerExtension)) {
+    return select_frames(pose_all(read_rig_file(group.front())), options.first_frame, options.last_frame,
+                         options.frame_step);
+  }
+  return read_sequence(group, options);
+}
+
+}  // namespace
+
 Sequence read_inputs(const SequenceInputs& inputs) {
   ReadOptions options = inputs.read;
   options.warn = warn_on_stderr;
@@ -89,7 +107,7 @@ Sequence read_inputs(const SequenceInputs& inputs) {
   }
   std::vector<Sequence> parts;
   for (const auto& group : groups) {
-    parts.push_back(read_sequence(group, options));
+    parts.push_back(read_part(group, options));
     options.rest.clear();  // the rest pose is that of the first input
     stop_if_interrupted("interrupted while reading");
   }

@@ -17,6 +17,7 @@ struct TwoLayerOptions {
   int masters_per_virtual = 0;   // c; 0: as many as a vertex has bones on average
   int max_iterations = 30;       // of the alternation after each growth of the dictionary
   double tolerance = 2e-3;       // an alternation ends when (Δ²[n-1] - Δ²[n]) <= tolerance · Δ²[n-1]
+  bool keep_motion = false;      // with examples and free affine bones: leave the bones' motion as it is
   int threads = 0;
 };
 
@@ -34,12 +35,13 @@ struct TwoLayerReport {
 
 /// Two-layer sparse compression of blend skinning [LeDeng2013]: factorises the weights into a dictionary of virtual
 /// bones and q coefficients per vertex. With `examples` (frames that correspond to the rig's motion) it minimises the
-/// distance to them instead of the change of the weights. Works on the weights alone: the rig's own two-layer part and
-/// corrections are not looked at. Derivation and where we differ from the paper: docs/algorithms/two_layer.md
-/// Throws Error{usage} for options outside their ranges, Error{input} when examples and rig disagree.
-/// Memory: about 4·B·V bytes beyond the input, with examples 16·B·V more.
-TwoLayer compress_two_layer(const Rig& rig, const Sequence* examples, const TwoLayerOptions& options,
-                            TwoLayerReport& report, const Progress& progress = {});
+/// distance to them instead of the change of the weights, and fits the motion of free affine bones anew to what the two
+/// layers can express. Returns the rig with `two_layer` set and its weights as they were; a two-layer part and
+/// corrections it came with are not looked at. Derivation and where we differ from the paper:
+/// docs/algorithms/two_layer.md Throws Error{usage} for options outside their ranges, Error{input} when examples and
+/// rig disagree. Memory: about 4·B·V bytes beyond the input, with examples 16·B·V more.
+Rig compress_two_layer(Rig rig, const Sequence* examples, const TwoLayerOptions& options, TwoLayerReport& report,
+                       const Progress& progress = {});
 
 /// Δ_W between a rig's weights and A·D [eq. 1a].
 double two_layer_weight_error(const Rig& rig, const TwoLayer& model);

@@ -369,5 +369,4 @@ window.sinew = {
   goTo: (frame) => { setPlaying(false); goTo(frame); },
   setShow, setColor, setRank, pickBone, goToWorst, openFile,
   gpuPositions: () => stage.readBack(),
-  cpuPositions: () => model.positions(),
 };

@@ -1,27 +1,35 @@
 // The two-layer model of the extension SINEW_two_layer_skinning: vertices blend virtual bones, virtual bones blend bones.
 import { Vector3 } from 'three';
+import { unpackTwoLayer } from './two_layer_pack.js';
 
 const NAME = 'SINEW_two_layer_skinning';
 
-/** The two-layer model of a parsed file in terms of a Model's render vertices, or null. Packed ones are not read. */
+/** The two-layer model of a parsed file in terms of a Model's render vertices, or null. */
 export async function readTwoLayer(gltf, model) {
   const facts = gltf.parser.json.extensions?.[NAME];
-  if (!facts || facts.accessors.packed !== undefined || facts.bones !== model.boneCount) return null;
-  const array = async (name) => (facts.accessors[name] === undefined ? null : (await gltf.parser.getDependency('accessor', facts.accessors[name])).array);
-  const vertexVirtualBones = await array('vertexVirtualBones');
-  const vertexWeights = await array('vertexWeights');
+  if (!facts || facts.bones !== model.boneCount) return null;
+  const arrays = await arraysOf(gltf, facts);
   const slots = facts.virtualBonesPerVertex;
   const out = {
     slots, atoms: facts.virtualBones, atomSlots: facts.bonesPerVirtualBone,
-    atomBones: await array('dictionaryBones'), atomWeights: await array('dictionaryWeights'), motion: await array('motion'),
+    atomBones: arrays.dictionaryBones, atomWeights: arrays.dictionaryWeights, motion: arrays.motion ?? null,
     vertexAtoms: new Uint32Array(slots * model.vertexCount), vertexWeights: new Float32Array(slots * model.vertexCount),
     virtualMatrices, positions,
   };
   for (let v = 0; v < model.vertexCount; ++v)
     for (let k = 0; k < slots; ++k) {
-      out.vertexAtoms[v * slots + k] = vertexVirtualBones[model.controlPoint[v] * slots + k];
-      out.vertexWeights[v * slots + k] = vertexWeights[model.controlPoint[v] * slots + k];
+      out.vertexAtoms[v * slots + k] = arrays.vertexVirtualBones[model.controlPoint[v] * slots + k];
+      out.vertexWeights[v * slots + k] = arrays.vertexWeights[model.controlPoint[v] * slots + k];
     }
+  return out;
+}
+
+/** The arrays of the extension by name, packed or not. */
+async function arraysOf(gltf, facts) {
+  const array = async (name) => (await gltf.parser.getDependency('accessor', facts.accessors[name])).array;
+  if (facts.accessors.packed !== undefined) return unpackTwoLayer(facts, await array('packed'));
+  const out = {};
+  for (const name of Object.keys(facts.accessors)) out[name] = await array(name);
   return out;
 }
 
