@@ -62,9 +62,9 @@ int main(int argc, char** argv) {
     const double x = std::log(static_cast<double>(rig.vertex_count()));
     const double y = std::log(seconds);
     n += 1, sx += x, sy += y, sxx += x * x, sxy += x * y;
-    std::printf("%8zu vertices  %6d virtual bones  %8.2f s  %6.2f us/vertex  error %.4f x 1000\n", rig.vertex_count(),
-                report.virtual_bones, seconds, 1e6 * seconds / static_cast<double>(rig.vertex_count()),
-                1000 * report.weight_error);
+    std::printf("%8zu vertices  %6d virtual bones  %3zu passes  %8.2f s  %6.2f us/vertex  error %.4f x 1000\n",
+                rig.vertex_count(), report.virtual_bones, report.history.size(), seconds,
+                1e6 * seconds / static_cast<double>(rig.vertex_count()), 1000 * report.weight_error);
     std::fflush(stdout);
   }
   if (n > 1) std::printf("exponent %.3f\n", (n * sxy - sx * sy) / (n * sxx - sx * sx));

@@ -193,10 +193,32 @@ double delta(const Limits& limits, double sum) {
   return std::sqrt(std::max(0.0, (sum - limits.bound_total) * limits.per_total));
 }
 
+/// Numbers the atoms in the order in which the vertices use them, so that neighbours in memory share them; atoms without
+/// users go, or come last.
+void renumber(State& state, bool keep_unused) {
+  constexpr Index kNone = ~Index{0};
+  std::vector<Index> number(state.atoms(), kNone);
+  std::vector<Eigen::Index> order;
+  for (Code& code : state.codes)
+    for (int s = 0; s < code.count; ++s) {
+      Index& n = number[code.atoms[s]];
+      if (n == kNone) {
+        n = static_cast<Index>(order.size());
+        order.push_back(static_cast<Eigen::Index>(code.atoms[s]));
+      }
+      code.atoms[s] = n;
+    }
+  for (std::size_t j = 0; keep_unused && j < number.size(); ++j)
+    if (number[j] == kNone) order.push_back(static_cast<Eigen::Index>(j));
+  const MatrixXd D = state.D(Eigen::all, order);
+  state.D = D;
+}
+
 /// Dictionary and coefficients in turn until neither helps (lines 9 to 14).
 template <class Metric>
 bool optimise(const Metric& metric, const Adjacency& adjacency, const TwoLayerOptions& options, const Limits& limits,
               State& state, TwoLayerReport& report, const Progress& progress) {
+  renumber(state, true);
   double last = total(state);
   for (int iteration = 0; iteration < options.max_iterations; ++iteration) {
     update_dictionary(metric, state);
@@ -367,28 +389,9 @@ MatrixXf dense_weights(const Rig& rig) {
   return unpack_weights(rig.weights, rig.bone_count()).transpose();
 }
 
-/// Numbers the atoms in the order in which the vertices use them, so that neighbours in memory share them; atoms
-/// without users go.
-void renumber(State& state) {
-  constexpr Index kNone = ~Index{0};
-  std::vector<Index> number(state.atoms(), kNone);
-  std::vector<Eigen::Index> order;
-  for (Code& code : state.codes)
-    for (int s = 0; s < code.count; ++s) {
-      Index& n = number[code.atoms[s]];
-      if (n == kNone) {
-        n = static_cast<Index>(order.size());
-        order.push_back(static_cast<Eigen::Index>(code.atoms[s]));
-      }
-      code.atoms[s] = n;
-    }
-  const MatrixXd D = state.D(Eigen::all, order);
-  state.D = D;
-}
-
 /// The model as floats: atoms as rows of as many slots as the fullest needs, in order of bone, codes as rows of q.
 TwoLayer finish(State& state) {
-  renumber(state);
+  renumber(state, false);
   TwoLayer out;
   std::size_t masters = 1;
   for (Eigen::Index j = 0; j < state.D.cols(); ++j)

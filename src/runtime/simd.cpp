@@ -159,9 +159,9 @@ HWY_INLINE void linear_columns(const Matrix& m, Float4& x, Float4& y, Float4& z)
 
 #endif
 
-/// Cofactors times the normal, unit length. Each cross product a×b is (a·b.yzx - a.yzx·b).yzx; the last shuffle is
+/// Cofactors times the normal. Each cross product a×b is (a·b.yzx - a.yzx·b).yzx; the last shuffle is
 /// shared by the three.
-HWY_INLINE Float4 transform_normal(const Matrix& m, const float* p) {
+HWY_INLINE Float4 turned_normal(const Matrix& m, const float* p) {
   Float4 x, y, z;
   linear_columns(m, x, y, z);
   const Float4 n = hn::LoadU(Tag4(), p);
@@ -171,9 +171,21 @@ HWY_INLINE Float4 transform_normal(const Matrix& m, const float* p) {
   const Float4 x_y = hn::NegMulAdd(xs, y, hn::Mul(x, ys));
   const Float4 shuffled =
       hn::MulAdd(x_y, hn::Broadcast<2>(n), hn::MulAdd(z_x, hn::Broadcast<1>(n), hn::Mul(y_z, hn::Broadcast<0>(n))));
-  const Float4 r = yzx(shuffled);
-  const Float4 squared = hn::SumOfLanes(Tag4(), hn::Mul(r, r));
-  return hn::IfThenElseZero(hn::Gt(squared, hn::Zero(Tag4())), hn::Div(r, hn::Sqrt(squared)));
+  return yzx(shuffled);
+}
+
+/// Each group of four lanes, of which the last is 0, at unit length. A root and a division cost the same for two
+/// normals as for one.
+template <class D>
+HWY_INLINE hn::Vec<D> unit_length(D d, hn::Vec<D> r) {
+  const auto squares = hn::Mul(r, r);
+  const auto pairs = hn::Add(squares, hn::Shuffle2301(squares));
+  const auto squared = hn::Add(pairs, hn::Shuffle1032(pairs));
+  return hn::IfThenElseZero(hn::Gt(squared, hn::Zero(d)), hn::Div(r, hn::Sqrt(squared)));
+}
+
+HWY_INLINE Float4 transform_normal(const Matrix& m, const float* p) {
+  return unit_length(Tag4(), turned_normal(m, p));
 }
 
 /// Where vertices are read and written: whole registers, except for the last vertex of a run and for results that lie
@@ -230,7 +242,21 @@ struct SparseRows {
 template <bool kNormals, class Store, class Rows>
 HWY_INLINE void skin_run(const Rows& rows, const Cursor& positions, const Cursor& normals, std::size_t first,
                          std::size_t last) {
-  for (std::size_t v = first; v < last; ++v) {
+  std::size_t v = first;
+#if HWY_MAX_BYTES >= 32
+  if constexpr (kNormals)
+    for (; v + 2 <= last; v += 2) {
+      const Matrix a = rows(v);
+      const Matrix b = rows(v + 1);
+      const auto both = hn::Combine(TagM(), turned_normal(b, normals.point(v + 1)), turned_normal(a, normals.point(v)));
+      const auto unit = unit_length(TagM(), both);
+      Store::store(transform_point(a, positions.point(v)), positions.out + v * positions.out_stride);
+      Store::store(transform_point(b, positions.point(v + 1)), positions.out + (v + 1) * positions.out_stride);
+      Store::store(hn::LowerHalf(Tag4(), unit), normals.out + v * normals.out_stride);
+      Store::store(hn::UpperHalf(Tag4(), unit), normals.out + (v + 1) * normals.out_stride);
+    }
+#endif
+  for (; v < last; ++v) {
     const Matrix m = rows(v);
     Store::store(transform_point(m, positions.point(v)), positions.out + v * positions.out_stride);
     if constexpr (kNormals) Store::store(transform_normal(m, normals.point(v)), normals.out + v * normals.out_stride);
