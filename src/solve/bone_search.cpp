@@ -9,21 +9,6 @@
 namespace sinew {
 namespace {
 
-/// The `count` vertices nearest to `seed` in the rest pose, ascending.
-std::vector<Index> patch_around(const Problem& problem, std::size_t seed, std::size_t count) {
-  const Eigen::Vector3d from = problem.rest().col(static_cast<Eigen::Index>(seed));
-  std::vector<std::pair<double, Index>> order(problem.vertex_count());
-  for (std::size_t v = 0; v < order.size(); ++v) {
-    order[v] = {(problem.rest().col(static_cast<Eigen::Index>(v)) - from).squaredNorm(), static_cast<Index>(v)};
-  }
-  const std::size_t n = std::min(count, order.size());
-  std::nth_element(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(n - 1), order.end());
-  std::vector<Index> patch(n);
-  for (std::size_t i = 0; i < n; ++i) patch[i] = order[i].second;
-  std::sort(patch.begin(), patch.end());
-  return patch;
-}
-
 /// Adds bones where they would gain most, lets all settle, and takes away as many that matter least.
 void breathe(const Problem& problem, const RunOptions& run_options, int added, std::uint64_t seed, FitState& state) {
   const int bones = state.bones();
@@ -47,6 +32,20 @@ void loosen(const Problem& problem, const RunOptions& run_options, FitState& sta
 }
 
 }  // namespace
+
+std::vector<Index> patch_around(const Problem& problem, std::size_t seed, std::size_t count) {
+  const Eigen::Vector3d from = problem.rest().col(static_cast<Eigen::Index>(seed));
+  std::vector<std::pair<double, Index>> order(problem.vertex_count());
+  for (std::size_t v = 0; v < order.size(); ++v) {
+    order[v] = {(problem.rest().col(static_cast<Eigen::Index>(v)) - from).squaredNorm(), static_cast<Index>(v)};
+  }
+  const std::size_t n = std::min(count, order.size());
+  std::nth_element(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(n - 1), order.end());
+  std::vector<Index> patch(n);
+  for (std::size_t i = 0; i < n; ++i) patch[i] = order[i].second;
+  std::sort(patch.begin(), patch.end());
+  return patch;
+}
 
 Eigen::MatrixXd propose_bones(const Problem& problem, const FitState& state, int count, Transforms transforms,
                               std::uint64_t seed) {

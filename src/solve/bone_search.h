@@ -21,6 +21,9 @@ struct SearchOptions {
 /// The number of bones stays. Returns false when asked to stop.
 bool search_bones(const Problem& problem, const SearchOptions& options, FitState& state);
 
+/// The `count` vertices nearest to `seed` in the rest pose, ascending.
+std::vector<Index> patch_around(const Problem& problem, std::size_t seed, std::size_t count);
+
 /// `count` motions that would lower the objective most if added: rigid or affine fits of patches around vertices with
 /// large residuals, the best of several candidates each. `state.sums` must be current.
 Eigen::MatrixXd propose_bones(const Problem& problem, const FitState& state, int count, Transforms transforms,

@@ -87,7 +87,12 @@ void improve_frame(const FrameProblem& problem, int steps, Eigen::Matrix3Xd& Z) 
     for (int attempt = 0; attempt < 6 && !better; ++attempt) {
       Eigen::MatrixXd damped = H;
       damped.diagonal().array() += damping * H.diagonal().array() + 1e-9 * stiffness;
-      const Eigen::VectorXd y = damped.selfadjointView<Eigen::Lower>().ldlt().solve(-g);
+      const Eigen::LLT<Eigen::MatrixXd> factor(damped);
+      if (factor.info() != Eigen::Success) {
+        damping *= 10;
+        continue;
+      }
+      const Eigen::VectorXd y = factor.solve(-g);
       Eigen::Matrix3Xd next = Z;
       for (int b = 0; b < B; ++b) next.middleCols<3>(3 * b) = exponential(y.segment<3>(3 * b)) * Z.middleCols<3>(3 * b);
       next.col(3 * B) += y.tail<3>();

@@ -6,9 +6,11 @@
 
 #include "sinew/core/error.h"
 #include "sinew/math/laplacian.h"
+#include "solve/bone_search.h"
 #include "solve/motion_clusters.h"
 #include "solve/skeleton_layout.h"
 #include "solve/skeleton_rigging.h"
+#include "solve/weight_samples.h"
 
 // Skeletal rigging [Le2014 §3]. The dissertation's symbols in code:
 //   [R_j^f | T_j^f]  FitState::D plus the problem's common motion      C_jk  JointTree::joint
@@ -16,6 +18,11 @@
 namespace sinew {
 namespace {
 
+constexpr double kTruncation = 0.01;           // E_RMS that the reduction of the trajectories may leave out
+constexpr std::size_t kSearchVertices = 1500;  // that stand for all while searching
+constexpr double kSearchTruncation = 0.1;      // E_RMS that the reduction of the search may leave out
+constexpr int kSwapPeriod = 4;                 // every so many passes a vertex tries to exchange a bone
+constexpr int kStartRounds = 30;               // under strict joints before starts are compared
 constexpr double kStill = 5e-3;  // E_RMS that the common rigid motion may leave for a sequence to count as not moving
 
 void check_options(const SkeletonOptions& options) {
@@ -25,35 +32,98 @@ void check_options(const SkeletonOptions& options) {
   if (options.influences < 1 || options.influences > 8)
     refuse(fmt::format("skeleton: {} influences per vertex, 1 to 8 are possible", options.influences));
   if (options.max_bones < 0) refuse(fmt::format("skeleton: at most {} bones are asked for", options.max_bones));
-  if (!(options.smoothness >= 0) || !(options.final_smoothness >= 0)) refuse("skeleton: smoothness is negative");
+  if (!(options.smoothness >= 0)) refuse("skeleton: smoothness is negative");
 }
 
 /// Over-complete clusters in connected patches [§3.4].
-void initialise(Rigging& rig, std::size_t clusters) {
-  MotionClusters start = cluster_by_motion(rig.problem, clusters);
-  if (clusters > 1)
-    start = split_into_patches(rig.problem, start, std::max<std::size_t>(3, rig.problem.vertex_count() / 400),
-                               2 * clusters);
-  rig.state.D = start.D;
-  rig.state.weights = weights_of(start, rig.options.influences);
+MotionClusters parts_of(const Problem& problem, std::size_t clusters) {
+  const MotionClusters start = cluster_by_motion(problem, clusters);
+  if (clusters < 2) return start;
+  return split_into_patches(problem, start, std::max<std::size_t>(3, problem.vertex_count() / 400), 2 * clusters);
 }
 
 /// Ten iterations without joints, the influence count growing by one every three [§3.6].
 void free_iterations(Rigging& rig) {
+  const int influences = rig.influences;
   for (int i = 0; i < 10; ++i) {
-    update_weights(rig, std::min(rig.options.influences, 1 + i / 3), rig.options.smoothness);
-    update_bones(rig.problem, rig.state.sums, BoneOptions{}, rig.state.D);
+    rig.influences = std::min(influences, 1 + i / 3);
+    update_weights(rig);
+    update_bones(*rig.problem, rig.state.sums, BoneOptions{}, rig.state.D);
   }
-  update_weights(rig, rig.options.influences, rig.options.smoothness);
+  rig.influences = influences;
+  update_weights(rig);
+}
+
+/// Takes bones away until `most` are left, while they are still free.
+void shrink_free(Rigging& rig, int most) {
+  RunOptions run;
+  run.tolerance = 1e-3;
+  run.influences = rig.influences;
+  run.swap_period = 4;
+  if (rig.state.bones() > most) {
+    run.iterations = 8;
+    sinew::run(*rig.problem, run, rig.state);
+    shrink(*rig.problem, run, most, rig.state);
+  }
+  run.iterations = 50;
+  sinew::run(*rig.problem, run, rig.state);
+  update_weights(rig);
+}
+
+/// How many clusters to start from: when the number of bones is given, several that are not far above it, for the
+/// tree found from one start may be much better than that from another.
+std::vector<std::size_t> cluster_counts(const SkeletonOptions& options) {
+  if (options.max_bones == 0 || options.keep_all_bones) return {static_cast<std::size_t>(options.clusters)};
+  std::vector<std::size_t> counts;
+  for (std::size_t quarters = 5; quarters <= 8; ++quarters)
+    counts.push_back(std::max<std::size_t>(1, static_cast<std::size_t>(options.max_bones) * quarters / 4));
+  return counts;
+}
+
+/// A skeleton from clusters: free bones, tree, soft joints, strict joints. False: asked to stop.
+bool start_from(const MotionClusters& clusters, const std::vector<Index>& chosen, const SkeletonOptions& options,
+                const Progress& progress, Rigging& rig) {
+  rig.state.D = clusters.D;
+  rig.state.weights = weights_at(weights_of(clusters, rig.influences), chosen);
+  free_iterations(rig);
+  if (options.max_bones > 0) shrink_free(rig, options.max_bones);
+  rig.tree = adopt_edges(spanning_tree(rig.state, *rig.problem), rig.state);
+  const int fewest = options.keep_all_bones ? rig.state.bones() : std::max(1, options.max_bones);
+  const bool finished = soft_rigging(rig, options.soft_iterations, fewest, progress);
+  strict_rounds(rig, 1, 12);
+  if (options.max_bones > 0) shrink_to(rig, options.max_bones);
+  return finished && converge(rig, kStartRounds);
+}
+
+/// The best of several starts, then moves that alternation cannot make; all on a sample of the vertices.
+bool find_skeleton(const Problem& problem, const std::vector<Index>& chosen, const SkeletonOptions& options,
+                   FitReport& fit, const Progress& progress, Rigging& rig) {
+  const Rigging empty = rig;
+  bool finished = true;
+  {
+    const StepTimer timer(fit, "start");
+    const bool still = problem.e_rms(problem.total_energy()) < kStill;
+    if (still) fit.remark = "nothing moves but the mesh as a whole: one bone";
+    for (const std::size_t count : still ? std::vector<std::size_t>{1} : cluster_counts(options)) {
+      Rigging tried = empty;
+      finished = start_from(parts_of(problem, count), chosen, options, progress, tried);
+      if (tried.state.squares < rig.state.squares) rig = std::move(tried);
+      if (!finished) return false;
+    }
+  }
+  const StepTimer timer(fit, "search");
+  return search_skeleton(rig, options.moves, options.seed, progress);
 }
 
 }  // namespace
 
-void update_weights(Rigging& rig, int influences, double smoothness) {
+void update_weights(Rigging& rig) {
   PassOptions pass;
-  pass.influences = influences;
-  pass.smoothing = {smoothness, &rig.edges};
-  weights_pass(rig.problem, bone_gram(rig.problem, rig.state.D), pass, rig.state.weights, rig.state.sums);
+  pass.influences = rig.influences;
+  pass.swap_period = rig.swap_period;
+  pass.phase = rig.phase++;
+  if (rig.edges != nullptr) pass.smoothing = {rig.smoothness, rig.edges};
+  weights_pass(*rig.problem, bone_gram(*rig.problem, rig.state.D), pass, rig.state.weights, rig.state.sums);
   rig.state.squares = rig.state.sums.squares;
 }
 
@@ -61,32 +131,28 @@ Rig solve_skeleton(const Sequence& sequence, const SkeletonOptions& options, Fit
   check_options(options);
   fit.method = "skeleton";
   fit.bones_asked = options.max_bones;
-  ProblemOptions scaled;
-  scaled.threads = options.threads;
-  scaled.seed = options.seed;
-  const Problem problem(sequence, scaled);
-  const bool still = problem.e_rms(problem.total_energy()) < kStill;
-  Rigging rig{problem, options, {}, {}, {}};
-  {
-    const StepTimer timer(fit, "free bones");
-    rig.edges = rigidness_laplacian(sequence, problem.adjacency(), 1e-3, problem.threads());
-    initialise(rig, still ? 1 : static_cast<std::size_t>(options.clusters));
-    free_iterations(rig);
-    rig.tree = adopt_edges(spanning_tree(rig.state, problem), rig.state);
-  }
-  bool finished = true;
-  {
-    const StepTimer timer(fit, "soft joints");
-    finished = soft_rigging(rig, progress);
-  }
-  if (finished || rig.state.bones() > 1) {
-    const StepTimer timer(fit, "strict joints");
-    finished = strict_rigging(rig, fit, finished ? progress : Progress([](auto, double) { return false; })) && finished;
-  }
-  if (!finished) fit.termination = Termination::cancelled;
-  if (still) fit.remark = "nothing moves but the mesh as a whole: one bone";
+  const double start = now_seconds();
+  const Problem problem(sequence, {kTruncation, options.threads, options.seed});
+  const std::vector<Index> chosen = spread_vertices(problem.vertex_count(), kSearchVertices);
+  const Problem part = problem.sample(chosen, kSearchTruncation, options.seed);
+  Rigging sketch{&part, nullptr, {}, {}, options.influences, 0, kSwapPeriod, 0};
+  const bool searched = find_skeleton(problem, chosen, options, fit, progress, sketch);
+
+  const StepTimer timer(fit, "strict joints");
+  const EdgeWeights edges = rigidness_laplacian(sequence, problem.adjacency(), 1e-3, problem.threads());
+  Rigging rig{&problem, &edges, {}, sketch.tree, options.influences, options.smoothness, kSwapPeriod, 0};
+  rig.state.D = sketch.state.D;
+  rig.state.weights = spread_weights(problem.adjacency(), chosen, sketch.state.weights);
+  update_weights(rig);
+  int rounds = 0;
+  const bool finished =
+      searched && converge(rig, options.strict_iterations, [&](double error) {
+        fit.iterations.push_back({error, now_seconds() - start});
+        return report(progress, "strict joints", static_cast<double>(++rounds) / options.strict_iterations);
+      });
+  fit.termination = finished ? Termination::converged : Termination::cancelled;
   fit.bones = rig.state.bones();
-  return lay_out_skeleton(sequence, rig);
+  return lay_out_skeleton(sequence, rig, options);
 }
 
 }  // namespace sinew

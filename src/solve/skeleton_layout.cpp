@@ -22,7 +22,7 @@ std::size_t at(int b) {
 /// The heavier bone at the joint nearest the centroid of the rest pose [Le2014 §3.6].
 int central_bone(const Rigging& rigging, const std::vector<TreeEdge>& edges) {
   if (edges.empty()) return 0;
-  const Eigen::Vector3d centroid = rigging.problem.rest().rowwise().mean();
+  const Eigen::Vector3d centroid = rigging.problem->rest().rowwise().mean();
   const TreeEdge& nearest = *std::min_element(edges.begin(), edges.end(), [&](const TreeEdge& a, const TreeEdge& b) {
     return (a.joint - centroid).squaredNorm() < (b.joint - centroid).squaredNorm();
   });
@@ -76,9 +76,9 @@ void root_at(int root, FitState& state, JointTree& tree) {
 
 }  // namespace
 
-Rig lay_out_skeleton(const Sequence& sequence, const Rigging& rigging) {
-  const Problem& problem = rigging.problem;
-  const std::string& wanted = rigging.options.root;
+Rig lay_out_skeleton(const Sequence& sequence, const Rigging& rigging, const SkeletonOptions& options) {
+  const Problem& problem = *rigging.problem;
+  const std::string& wanted = options.root;
   const std::optional<MirrorPlane> mirror = find_mirror_plane(problem.rest());
   FitState state = rigging.state;
   JointTree tree = rigging.tree;
@@ -95,7 +95,7 @@ Rig lay_out_skeleton(const Sequence& sequence, const Rigging& rigging) {
   const Eigen::Matrix3Xd centroid = bone_centroids(state, problem);
   tree.joint.col(0) = centroid.col(0);
 
-  Rig rig = to_rig(sequence, problem, state.D, state.weights, Transforms::rigid, rigging.options.influences);
+  Rig rig = to_rig(sequence, problem, state.D, state.weights, Transforms::rigid, options.influences);
   rig.jointed = true;
   const auto to_input = [&](const Eigen::Vector3d& x) -> Vector3 {
     return (x / problem.scaling().scale + problem.scaling().center).cast<float>();

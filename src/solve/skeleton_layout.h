@@ -8,6 +8,6 @@ namespace sinew {
 /// From a fitted tree to the skeleton that is handed out: rooted as the options ask, bones depth first with engine-safe
 /// names (a side where the rest pose has a mirror plane) and tails, motion exactly as the joints allow.
 /// Throws Error{usage} when the options name a root that does not exist.
-Rig lay_out_skeleton(const Sequence& sequence, const Rigging& rigging);
+Rig lay_out_skeleton(const Sequence& sequence, const Rigging& rigging, const SkeletonOptions& options);
 
 }  // namespace sinew

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <functional>
+
+#include "sinew/core/fit_report.h"
 #include "sinew/core/progress.h"
 #include "sinew/solve/skeleton.h"
 #include "solve/joint_tree.h"
@@ -10,23 +13,66 @@ namespace sinew {
 
 /// A skeleton being fitted. Bone b of the state is bone b of the tree; sums belong to the current weights and bones.
 struct Rigging {
-  const Problem& problem;
-  const SkeletonOptions& options;
-  EdgeWeights edges;  // rigidness Laplacian
+  const Problem* problem = nullptr;
+  const EdgeWeights* edges = nullptr;  // rigidness Laplacian; null where nothing is smoothed
   FitState state;
   JointTree tree;
+  // How weights are solved for.
+  int influences = 4;
+  double smoothness = 0;
+  int swap_period = 1;
+  int phase = 0;
 
-  double e_rms() const { return problem.e_rms(state.squares); }
+  double e_rms() const { return problem->e_rms(state.squares); }
 };
 
-/// Weights for the current bones [§3.7], smoothed with strength `smoothness`.
-void update_weights(Rigging& rig, int influences, double smoothness);
+/// Weights for the current bones [§3.7].
+void update_weights(Rigging& rig);
 
-/// Iterative rigging with soft joints of growing weight, and pruning [§3.3, §3.8.3, §3.9]. False: asked to stop.
-bool soft_rigging(Rigging& rig, const Progress& progress);
+/// Iterative rigging with soft joints of growing weight [§3.3, §3.8.3]; bones whose weights degenerate are pruned
+/// [§3.9] while there are more than `fewest`. False: asked to stop.
+bool soft_rigging(Rigging& rig, int iterations, int fewest, const Progress& progress);
 
-/// Rotations, joints and weights under strict joints until nothing is gained; surplus bones go, those that cost least
-/// first; then bones move from where they matter least to where they gain most. False: asked to stop.
-bool strict_rigging(Rigging& rig, FitReport& report, const Progress& progress);
+/// Rounds of rotations, joints and weights under strict joints; the first with `steps` steps of the rotations.
+void strict_rounds(Rigging& rig, int rounds, int steps);
+
+/// Called with E_RMS after every round; false stops.
+using RoundDone = std::function<bool(double)>;
+
+/// Alternates under strict joints with Nesterov extrapolation of rotations and joints, restarted when the error would
+/// rise, until nothing is gained or `rounds` are done. False: asked to stop.
+bool converge(Rigging& rig, int rounds, const RoundDone& done = {});
+
+/// Takes bone b out of the tree: its neighbours join the one it blends with most, each keeping its joint.
+void contract_bone(Rigging& rig, int b);
+
+/// Takes away the bones that cost least until `most` are left, with two rounds after each.
+void shrink_to(Rigging& rig, int most);
+
+/// A bone that a tree might have.
+struct ProposedBone {
+  int parent;
+  Eigen::Vector3d joint;
+  Eigen::MatrixXd motion;  // 3F×4 block of D
+};
+
+/// `count` bones that would gain most, each the best of so many candidates.
+std::vector<ProposedBone> propose_jointed(const Rigging& rig, int count, int candidates, std::uint64_t seed);
+
+/// Adds bones where they gain most.
+void grow_by(Rigging& rig, int count, std::uint64_t seed);
+
+/// Exchanges edges of the tree for others across the same cut while that lowers the error for the current weights.
+/// Returns how many were exchanged.
+int exchange_edges(Rigging& rig);
+
+/// Rotations and joints of another tree for the same weights: a few rounds. Returns the squared error but for the
+/// constant of the data. Sums, not weights, are used: the cost does not depend on the number of vertices.
+double settle_tree(Rigging& rig, int rounds);
+
+/// Tries moves in turn: bones added where they gain most and as many taken away where that costs least, edges
+/// exchanged, influences loosened for a while. Goes on from results that are a little worse than the best, less and
+/// less so. The number of bones stays. False: asked to stop.
+bool search_skeleton(Rigging& best, int moves, std::uint64_t seed, const Progress& progress);
 
 }  // namespace sinew

@@ -21,7 +21,7 @@ int degenerate_bone(const FitState& state) {
 }
 
 void update_soft_joints(Rigging& rig) {
-  const Eigen::Matrix3Xd centroid = bone_centroids(rig.state, rig.problem);
+  const Eigen::Matrix3Xd centroid = bone_centroids(rig.state, *rig.problem);
   for (int b = 0; b < rig.tree.bones(); ++b)
     if (const int p = rig.tree.parent[static_cast<std::size_t>(b)]; p >= 0)
       rig.tree.joint.col(b) = fit_joint(rig.state.D, joint_anchor(rig.state, centroid, p, b), p, b).position;
@@ -31,7 +31,7 @@ void update_soft_joints(Rigging& rig) {
 /// data, so they only add to S.
 void update_soft_bones(Rigging& rig, double lambda) {
   WeightSums sums = rig.state.sums;
-  const double weight = lambda * static_cast<double>(rig.problem.vertex_count());
+  const double weight = lambda * static_cast<double>(rig.problem->vertex_count());
   for (int b = 0; b < rig.tree.bones(); ++b) {
     const int p = rig.tree.parent[static_cast<std::size_t>(b)];
     if (p < 0) continue;
@@ -44,30 +44,29 @@ void update_soft_bones(Rigging& rig, double lambda) {
   }
   BoneOptions bones;
   bones.sweeps = 3;
-  update_bones(rig.problem, sums, bones, rig.state.D);
+  update_bones(*rig.problem, sums, bones, rig.state.D);
 }
 
 }  // namespace
 
-bool soft_rigging(Rigging& rig, const Progress& progress) {
-  const SkeletonOptions& options = rig.options;
+bool soft_rigging(Rigging& rig, int iterations, int fewest, const Progress& progress) {
   double lambda = 1;
-  for (int i = 0; i < options.soft_iterations; ++i) {
-    update_weights(rig, options.influences, options.smoothness);
+  for (int i = 0; i < iterations; ++i) {
+    update_weights(rig);
     update_soft_joints(rig);
     update_soft_bones(rig, lambda);
     lambda *= kLambdaGrowth;
-    if (const int pruned = options.keep_all_bones ? -1 : degenerate_bone(rig.state); pruned >= 0) {
+    if (const int pruned = rig.state.bones() > fewest ? degenerate_bone(rig.state) : -1; pruned >= 0) {
       // A new tree, and a few steps back in the schedule: what was reached stays.
       remove_bone(rig.state, pruned);
-      update_weights(rig, options.influences, options.smoothness);
-      rig.tree = adopt_edges(spanning_tree(rig.state, rig.problem), rig.state);
+      update_weights(rig);
+      rig.tree = adopt_edges(spanning_tree(rig.state, *rig.problem), rig.state);
       lambda = std::max(1.0, lambda / (kLambdaGrowth * kLambdaGrowth * kLambdaGrowth));
       i = std::max(-1, i - 4);
     }
-    if (!report(progress, "soft joints", static_cast<double>(i + 1) / options.soft_iterations)) return false;
+    if (!report(progress, "soft joints", static_cast<double>(i + 1) / iterations)) return false;
   }
-  update_weights(rig, options.influences, options.smoothness);
+  update_weights(rig);
   return true;
 }
 

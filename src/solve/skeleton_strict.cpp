@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "sinew/math/rotation.h"
 #include "solve/bone_search.h"
@@ -40,27 +41,23 @@ std::vector<Eigen::Matrix3Xd> full_products(const Problem& problem, const Weight
   return out;
 }
 
-/// One round under strict joints for the sums of the current weights: rotations, joints, rotations again, weights.
-void strict_round(Rigging& rig, JointPoses& poses, int steps) {
-  const int threads = rig.problem.threads();
-  const WeightSums& sums = rig.state.sums;
-  const std::vector<Eigen::Matrix3Xd> C = full_products(rig.problem, sums);
-  update_rotations(rig.tree, sums.S, C, steps, threads, poses);
-  const Eigen::Matrix3Xd centroid = bone_centroids(rig.state, rig.problem);
+Eigen::Matrix3Xd anchors_of(const Rigging& rig) {
+  const Eigen::Matrix3Xd centroid = bone_centroids(rig.state, *rig.problem);
   Eigen::Matrix3Xd anchor = rig.tree.joint;
   for (int b = 0; b < rig.tree.bones(); ++b)
     if (const int p = rig.tree.parent[at(b)]; p >= 0) anchor.col(b) = joint_anchor(rig.state, centroid, p, b);
-  update_joints(sums.S, C, anchor, kJointPull, rig.tree, poses);
-  update_rotations(rig.tree, sums.S, C, 1, threads, poses);
-  set_frames(rig.problem, transforms_of(rig.tree, poses), rig.state.D);
+  return anchor;
 }
 
-void strict_rounds(Rigging& rig, int rounds, int steps) {
-  JointPoses poses = poses_of(frames_of(rig.problem, rig.state.D));
-  for (int i = 0; i < rounds; ++i) {
-    strict_round(rig, poses, i == 0 ? steps : 2);
-    update_weights(rig, rig.options.influences, rig.options.final_smoothness);
-  }
+/// Rotations, joints, rotations again for the sums of the current weights.
+void strict_round(Rigging& rig, JointPoses& poses, int steps) {
+  const int threads = rig.problem->threads();
+  const WeightSums& sums = rig.state.sums;
+  const std::vector<Eigen::Matrix3Xd> C = full_products(*rig.problem, sums);
+  update_rotations(rig.tree, sums.S, C, steps, threads, poses);
+  update_joints(sums.S, C, anchors_of(rig), kJointPull, rig.tree, poses);
+  update_rotations(rig.tree, sums.S, C, 1, threads, poses);
+  set_frames(*rig.problem, transforms_of(rig.tree, poses), rig.state.D);
 }
 
 /// a + beta · (a − b), rotations brought back to rotations.
@@ -76,7 +73,33 @@ void extrapolate(double beta, const JointPoses& before, const Eigen::Matrix3Xd& 
   joint += beta * (joint - joint_before);
 }
 
-/// Takes bone b out of the tree: its neighbours join the one it blends with most, each keeping its joint.
+}  // namespace
+
+void strict_rounds(Rigging& rig, int rounds, int steps) {
+  JointPoses poses = poses_of(frames_of(*rig.problem, rig.state.D));
+  for (int i = 0; i < rounds; ++i) {
+    strict_round(rig, poses, i == 0 ? steps : 2);
+    update_weights(rig);
+  }
+}
+
+double settle_tree(Rigging& rig, int rounds) {
+  const WeightSums& sums = rig.state.sums;
+  const std::vector<Eigen::Matrix3Xd> C = full_products(*rig.problem, sums);
+  const Eigen::Matrix3Xd anchor = anchors_of(rig);
+  JointPoses poses = poses_of(frames_of(*rig.problem, rig.state.D));
+  for (int i = 0; i < rounds; ++i) {
+    update_rotations(rig.tree, sums.S, C, 2, rig.problem->threads(), poses);
+    update_joints(sums.S, C, anchor, kJointPull, rig.tree, poses);
+  }
+  update_rotations(rig.tree, sums.S, C, 2, rig.problem->threads(), poses);
+  const std::vector<Eigen::Matrix3Xd> T = transforms_of(rig.tree, poses);
+  set_frames(*rig.problem, T, rig.state.D);
+  double value = 0;
+  for (std::size_t f = 0; f < T.size(); ++f) value += gram_objective(T[f], sums.S, C[f]);
+  return value;
+}
+
 void contract_bone(Rigging& rig, int b) {
   const std::vector<TreeEdge> old = edges_of(rig.tree);
   int heir = -1;
@@ -95,43 +118,45 @@ void contract_bone(Rigging& rig, int b) {
       edges.push_back({renumbered(edge.from), renumbered(edge.to), edge.joint});
   remove_bone(rig.state, b);
   rig.tree = adopt_edges(directed_edges(edges, renumbered(0)), rig.state);
-  update_weights(rig, rig.options.influences, rig.options.final_smoothness);
+  update_weights(rig);
 }
 
-/// Takes away the bones that cost least until `most` are left, two rounds after each.
 void shrink_to(Rigging& rig, int most) {
+  constexpr std::size_t kTried = 3;
   while (rig.state.bones() > most) {
     const std::vector<double> costs =
-        removal_costs(rig.problem, bone_gram(rig.problem, rig.state.D), rig.state.weights);
-    contract_bone(rig, static_cast<int>(std::min_element(costs.begin(), costs.end()) - costs.begin()));
-    strict_rounds(rig, 2, 3);
+        removal_costs(*rig.problem, bone_gram(*rig.problem, rig.state.D), rig.state.weights);
+    std::vector<int> order(costs.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](int x, int y) { return costs[at(x)] < costs[at(y)]; });
+    // What the weights lose is only half of it: a bone without vertices may be what lets its children move.
+    Rigging best;
+    for (std::size_t i = 0; i < std::min(kTried, order.size()); ++i) {
+      Rigging tried = rig;
+      contract_bone(tried, order[i]);
+      strict_rounds(tried, 1, 3);
+      if (tried.state.squares < best.state.squares) best = std::move(tried);
+    }
+    rig = std::move(best);
+    strict_rounds(rig, 1, 2);
   }
 }
 
-/// Adds bones where they gain most, each jointed to the bone it blends with most.
 void grow_by(Rigging& rig, int count, std::uint64_t seed) {
-  const int before = rig.state.bones();
-  const Eigen::MatrixXd motions = propose_bones(rig.problem, rig.state, count, Transforms::rigid, seed);
-  add_bones(rig.state, motions);
-  update_weights(rig, rig.options.influences, rig.options.final_smoothness);
-  const Eigen::Matrix3Xd centroid = bone_centroids(rig.state, rig.problem);
-  rig.tree.joint.conservativeResize(3, rig.state.bones());
-  for (int b = before; b < rig.state.bones(); ++b) {
-    int parent = 0;
-    for (int k = 1; k < b; ++k)
-      if (blend(rig.state.sums, b, k) > blend(rig.state.sums, b, parent)) parent = k;
-    rig.tree.parent.push_back(parent);
-    rig.tree.joint.col(b) = fit_joint(rig.state.D, joint_anchor(rig.state, centroid, parent, b), parent, b).position;
+  constexpr int kCandidates = 12;
+  for (const ProposedBone& bone : propose_jointed(rig, count, kCandidates, seed)) {
+    add_bones(rig.state, bone.motion);
+    rig.tree.parent.push_back(bone.parent);
+    rig.tree.joint.conservativeResize(3, rig.state.bones());
+    rig.tree.joint.rightCols<1>() = bone.joint;
   }
-  strict_rounds(rig, 1, 8);
+  update_weights(rig);
+  strict_rounds(rig, 1, 4);
 }
 
-/// Alternates under strict joints with Nesterov extrapolation of rotations and joints, restarted when the error would
-/// rise, until nothing is gained; `record` notes each error. False: asked to stop.
-template <class Record>
-bool converge(Rigging& rig, int rounds, const Record& record) {
+bool converge(Rigging& rig, int rounds, const RoundDone& done) {
   std::vector<double> errors;
-  JointPoses poses = poses_of(frames_of(rig.problem, rig.state.D));
+  JointPoses poses = poses_of(frames_of(*rig.problem, rig.state.D));
   JointPoses before = poses;
   Eigen::Matrix3Xd joint_before = rig.tree.joint;
   double momentum = 1;
@@ -140,7 +165,7 @@ bool converge(Rigging& rig, int rounds, const Record& record) {
   bool go_on = true;
   for (int i = 0; i < rounds && go_on; ++i) {
     strict_round(rig, poses, i == 0 ? 6 : 2);
-    rig.state.squares = objective(rig.problem, rig.state.sums, rig.state.D);
+    rig.state.squares = objective(*rig.problem, rig.state.sums, rig.state.D);
     if (rig.state.squares < best.squares) {
       best = rig.state;
       best_tree = rig.tree;
@@ -148,14 +173,14 @@ bool converge(Rigging& rig, int rounds, const Record& record) {
       rig.state = best;
       rig.tree = best_tree;
       momentum = 1;
-      poses = poses_of(frames_of(rig.problem, rig.state.D));
+      poses = poses_of(frames_of(*rig.problem, rig.state.D));
       before = poses;
       joint_before = rig.tree.joint;
-      update_weights(rig, rig.options.influences, rig.options.final_smoothness);
+      update_weights(rig);
       continue;
     }
-    errors.push_back(rig.problem.e_rms(best.squares));
-    go_on = record(errors.back());
+    errors.push_back(rig.problem->e_rms(best.squares));
+    go_on = !done || done(errors.back());
     if (errors.size() > kWindow && errors[errors.size() - 1 - kWindow] - errors.back() <= kConverged * errors.back())
       break;
     const double next = 0.5 * (1 + std::sqrt(1 + 4 * momentum * momentum));
@@ -165,46 +190,13 @@ bool converge(Rigging& rig, int rounds, const Record& record) {
     before = reached;
     joint_before = joint_reached;
     momentum = next;
-    set_frames(rig.problem, transforms_of(rig.tree, poses), rig.state.D);
-    update_weights(rig, rig.options.influences, rig.options.final_smoothness);
+    set_frames(*rig.problem, transforms_of(rig.tree, poses), rig.state.D);
+    update_weights(rig);
   }
   rig.state = best;
   rig.tree = best_tree;
-  update_weights(rig, rig.options.influences, rig.options.final_smoothness);
+  update_weights(rig);
   return go_on;
-}
-
-}  // namespace
-
-bool strict_rigging(Rigging& rig, FitReport& fit, const Progress& progress) {
-  const double start = now_seconds();
-  const SkeletonOptions& options = rig.options;
-  double share = 0;
-  const auto record = [&](double error) {
-    fit.iterations.push_back({error, now_seconds() - start});
-    return report(progress, "strict joints", share);
-  };
-  strict_rounds(rig, 1, 12);
-  if (options.max_bones > 0) shrink_to(rig, options.max_bones);
-  if (!converge(rig, options.strict_iterations, record)) return false;
-  const int bones = rig.state.bones();
-  for (int move = 0; move < options.moves && bones > 1; ++move) {
-    share = static_cast<double>(move + 1) / (options.moves + 1);
-    Rigging tried = rig;
-    grow_by(tried, std::max(1, bones / 8), options.seed + static_cast<std::uint64_t>(move));
-    strict_rounds(tried, 3, 2);
-    shrink_to(tried, bones);
-    if (!converge(tried, options.strict_iterations / 4,
-                  [&](double) { return report(progress, "strict joints", share); }))
-      return false;
-    if (tried.e_rms() < rig.e_rms()) {
-      rig.state = std::move(tried.state);
-      rig.tree = std::move(tried.tree);
-      if (!record(rig.e_rms())) return false;
-    }
-  }
-  fit.termination = Termination::converged;
-  return converge(rig, options.strict_iterations, record);
 }
 
 }  // namespace sinew

@@ -13,7 +13,7 @@ std::size_t at(int b) {
   return static_cast<std::size_t>(b);
 }
 
-/// Puts the bones of a state into a new order: order[i] is the old number of new bone i.
+/// Puts the bones of a state into a new order: order[i] is the old number of new bone i. Sums follow unless stale.
 void reorder_bones(FitState& state, const std::vector<int>& order) {
   const Eigen::MatrixXd D = state.D;
   std::vector<std::uint16_t> number(order.size());
@@ -22,6 +22,14 @@ void reorder_bones(FitState& state, const std::vector<int>& order) {
     number[at(order[i])] = static_cast<std::uint16_t>(i);
   }
   for (auto& bone : state.weights.bone) bone = number[bone];
+  if (state.sums.S.cols() != D.cols()) return;
+  const WeightSums sums = state.sums;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    state.sums.C.middleCols<4>(4 * static_cast<Eigen::Index>(i)) = sums.C.middleCols<4>(4 * order[i]);
+    for (std::size_t k = 0; k < order.size(); ++k)
+      state.sums.S.block<4, 4>(4 * static_cast<Eigen::Index>(i), 4 * static_cast<Eigen::Index>(k)) =
+          sums.S.block<4, 4>(4 * order[i], 4 * order[k]);
+  }
 }
 
 }  // namespace

@@ -45,8 +45,8 @@ std::vector<TreeEdge> directed_edges(const std::vector<TreeEdge>& edges, int roo
 
 std::vector<TreeEdge> edges_of(const JointTree& tree);
 
-/// Renumbers the bones of the state so that they follow directed edges, and returns the tree: bone 0 is the root. The
-/// sums of the state are stale afterwards.
+/// Renumbers the bones of the state, sums included, so that they follow directed edges, and returns the tree: bone 0 is
+/// the root.
 JointTree adopt_edges(const std::vector<TreeEdge>& edges, FitState& state);
 
 }  // namespace sinew

@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "sinew/core/error.h"
 #include "sinew/solve/skeleton.h"
 #include "solve.h"
@@ -24,13 +22,12 @@ Method skeleton_method() {
     if (options.bones && options.max_bones)
       throw Error(ErrorKind::usage, "--bones and --max-bones say the same to --method skeleton: give one of them");
     all.max_bones = options.bones.value_or(options.max_bones.value_or(0));
-    all.clusters = std::max(all.clusters, all.max_bones + all.max_bones / 2);
     all.influences = influences_of(options, all.influences);
     if (options.influences == "all")
       throw Error(ErrorKind::usage, "a skeleton has 1 to 8 influences per vertex, not all");
     all.smoothness = options.smoothness.value_or(all.smoothness);
     all.strict_iterations = options.iterations.value_or(all.strict_iterations);
-    all.moves = options.quality == Quality::fast ? 0 : options.quality == Quality::best ? 16 : all.moves;
+    all.moves = options.quality == Quality::fast ? 0 : options.quality == Quality::best ? 200 : all.moves;
     all.seed = options.seed;
     all.threads = options.threads;
     return solve_skeleton(sequence, all, report, progress);

@@ -11,16 +11,15 @@
 namespace sinew {
 
 struct SkeletonOptions {
-  int clusters = 48;               // rigid clusters to start from: more than the skeleton will need
-  int max_bones = 0;               // bones go until at most this many are left; 0: no limit
-  bool keep_all_bones = false;     // never prune
-  int influences = 4;              // K, 1..8
-  double smoothness = 1e-4;        // ω of the rigidness Laplacian while the tree is found [Le2014 §3.7.2]
-  double final_smoothness = 1e-6;  // the same once joints are strict
-  int soft_iterations = 20;        // with joint constraints of growing weight [Le2014 §3.3]
-  int strict_iterations = 60;      // with joints that hold exactly
-  int moves = 8;                   // tries to move bones to where they gain more
-  std::string root;                // name of the bone to become the root; empty or "auto": nearest the rest centroid
+  int clusters = 48;            // rigid clusters to start from: more than the skeleton will need
+  int max_bones = 0;            // bones go until at most this many are left; 0: no limit
+  bool keep_all_bones = false;  // never prune
+  int influences = 4;           // K, 1..8
+  double smoothness = 1e-6;     // ω of the rigidness Laplacian on the final weights [Le2014 §3.7.2]
+  int soft_iterations = 20;     // with joint constraints of growing weight [Le2014 §3.3]
+  int strict_iterations = 60;   // with joints that hold exactly
+  int moves = 60;               // moves of bones and joints that are tried
+  std::string root;             // name of the bone to become the root; empty or "auto": nearest the rest centroid
   std::uint64_t seed = 1;
   int threads = 0;
 };
