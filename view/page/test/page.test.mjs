@@ -44,7 +44,7 @@ async function open(file, viewport = { width: 1280, height: 720 }) {
   page.on('console', (message) => { if (message.type() === 'error') problems.push(message.text()); });
   page.on('pageerror', (error) => problems.push(error.message));
   page.on('request', (request) => { if (!/^(file|data|blob):/.test(request.url())) problems.push(`request to ${request.url()}`); });
-  await page.goto(pathToFileURL(file).href);
+  await page.goto(pathToFileURL(file).href, { timeout: 120000 });
   await page.evaluate(() => window.sinew.ready);
   return { page, problems };
 }
