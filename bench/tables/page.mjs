@@ -12,7 +12,7 @@ export function resultsPage(tables, rows, facts) {
     '# Results', '',
     'Our figure beside the published one for every row of the papers whose sequence we have. All errors are of the written',
     'file, read back. A ratio below 1 means less error than published; losses are in **bold**. Made by `script/bench`; not edited by hand.', '',
-    `Commit ${facts.commit} · ${facts.cpu} · ${facts.threads} threads · ${facts.flags} · quality ${facts.quality} · seed ${facts.seed}`, '',
+    `Commit ${facts.commit} · ${facts.cpu} · ${facts.threads} threads · ${facts.flags} · seed ${facts.seed}. Seconds are CPU seconds of the command.`, '',
     '| table | rows | better | geometric mean of ours / published |', '|---|---|---|---|',
   ];
   for (const [name, table] of Object.entries(tables)) {
@@ -23,7 +23,8 @@ export function resultsPage(tables, rows, facts) {
   for (const [name, table] of Object.entries(tables)) {
     const own = rows.filter((row) => row.table === name);
     if (own.length === 0) continue;
-    lines.push('', `## ${name}`, '', `${table.title}: ${table.unit}. ${table.note}`.trim(), '', `![ours against published](results/${name.replaceAll(' ', '-')}.svg)`, '');
+    const qualities = [...new Set(own.map((row) => row.quality).filter(Boolean))].join(', ');
+    lines.push('', `## ${name}`, '', `${table.title}: ${table.unit}; solved with \`--quality ${qualities}\`. ${table.note}`.trim(), '', `![ours against published](results/${name.replaceAll(' ', '-')}.svg)`, '');
     lines.push('| set | bones | model | published | ours | ratio | seconds |', '|---|---|---|---|---|---|---|');
     for (const row of own) lines.push(tableRow(row));
   }

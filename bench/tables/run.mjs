@@ -13,7 +13,7 @@ import { resultsPage, svgOf } from './page.mjs';
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 const { values: options } = parseArgs({
   options: {
-    only: { type: 'string', multiple: true, default: [] }, quality: { type: 'string', default: 'best' }, threads: { type: 'string', default: '2' },
+    only: { type: 'string', multiple: true, default: [] }, quality: { type: 'string' }, threads: { type: 'string', default: '1' },
     short: { type: 'boolean', default: false }, list: { type: 'boolean', default: false }, store: { type: 'boolean', default: false },
     'write-only': { type: 'boolean', default: false }, program: { type: 'string', default: join(root, 'build/release/bin/sinew') },
     seed: { type: 'string', default: '1' }, help: { type: 'boolean', default: false },
@@ -22,7 +22,8 @@ const { values: options } = parseArgs({
 if (options.help) {
   console.log(`script/bench [--only TEXT]... [--quality fast|balanced|best] [--short [--store]] [--list] [--write-only]
   --only TEXT    only figures whose name contains TEXT (a table like "LD14 3.3", a set like "samba"); may be repeated
-  --short        the smoke test: a few figures at balanced quality, compared with bench/tables/expected.json (2 % worse fails)
+  --quality Q    of every solve, instead of what suits each table
+  --short        the smoke test: a few figures at fast quality, compared with bench/tables/expected.json (2 % worse fails)
   --store        with --short: store the figures instead of comparing
   --list         names of the figures, then stop
   --write-only   write docs/results.md from what is remembered, run nothing`);
@@ -34,8 +35,9 @@ if (!existsSync(join(data, 'sequences'))) {
   console.log(`bench: no sequences in ${data} (SINEW_DATA), nothing to measure`);
   process.exit(0);
 }
-const quality = options.short ? 'balanced' : options.quality;
+const qualityOf = (figure) => (options.short ? 'fast' : options.quality ?? TABLES[figure.table].quality);
 const build = createHash('sha256').update(readFileSync(options.program)).digest('hex').slice(0, 16);
+const commit = execFileSync('git', ['-C', root, 'rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim();
 const cacheFolder = join(root, 'build', 'bench');
 mkdirSync(cacheFolder, { recursive: true });
 
@@ -47,49 +49,54 @@ if (options.list) {
   process.exit(0);
 }
 
-const keyOf = (value) => createHash('sha256').update(JSON.stringify([value, quality, options.seed])).digest('hex').slice(0, 24);
+const keyOf = (value, quality) => createHash('sha256').update(JSON.stringify([value, quality, options.seed])).digest('hex').slice(0, 24);
 const words = (step, rigs) => step.map((word) => (word.set ? join(data, 'sequences', word.set) : word.rig !== undefined ? rigs[word.rig] : word));
 
+/** Runs the program; returns what it printed and the CPU seconds it took, which other work on the machine hardly moves. */
 function program(args) {
-  const run = spawnSync(options.program, args, { encoding: 'utf8', maxBuffer: 1 << 28 });
-  if (run.status !== 0) throw new Error(`sinew ${args.join(' ')}: exit ${run.status}: ${run.stderr.trim().split('\n').at(-1)}`);
-  return run.stdout;
+  const run = spawnSync('bash', ['-c', 'TIMEFORMAT=%U; time "$@"', 'bash', options.program, ...args], { encoding: 'utf8', maxBuffer: 1 << 28 });
+  const lines = run.stderr.trim().split('\n');
+  const seconds = Number(lines.pop());
+  if (run.status !== 0) throw new Error(`sinew ${args.join(' ')}: exit ${run.status}: ${lines.at(-1)}`);
+  return { printed: run.stdout, seconds };
 }
 
 /** Runs one command unless this build has run it before; returns { rig, seconds, facts }. */
-function runStep(chain, upTo, set) {
-  const key = keyOf(chain.slice(0, upTo + 1));
+function runStep(chain, upTo, set, quality) {
+  const key = keyOf(chain.slice(0, upTo + 1), quality);
   const base = join(cacheFolder, key);
   const remembered = existsSync(`${base}.json`) ? JSON.parse(readFileSync(`${base}.json`, 'utf8')) : null;
   if (remembered && (remembered.build === build || options['write-only']) && existsSync(`${base}.glb`)) return remembered;
   if (options['write-only']) return null;
-  const rigs = Array.from({ length: upTo }, (_, i) => runStep(chain, i, set).rig);
+  const rigs = Array.from({ length: upTo }, (_, i) => runStep(chain, i, set, quality).rig);
   const [command, ...rest] = words(chain[upTo], rigs);
   const args = [command, ...rest, '-o', `${base}.glb`, '--threads', options.threads];
   if (command === 'solve') args.push('--quality', quality, '--seed', options.seed, '--report', `${base}.report.json`);
   else args.push('--json');
-  const start = process.hrtime.bigint();
-  const printed = program(args);
-  const seconds = Number(process.hrtime.bigint() - start) / 1e9;
-  const facts = {
-    ...(command === 'solve' ? JSON.parse(readFileSync(`${base}.report.json`, 'utf8')) : JSON.parse(printed)),
-  };
-  const { errors, rig } = JSON.parse(program(['evaluate', `${base}.glb`, join(data, 'sequences', set), '--json']));
+  const { printed, seconds } = program(args);
+  const facts = command === 'solve' ? {} : weightChange(JSON.parse(printed));
+  const { errors, rig } = JSON.parse(program(['evaluate', `${base}.glb`, join(data, 'sequences', set), '--json']).printed);
   Object.assign(facts, errors, { bones: rig.bones });
-  const result = { build, rig: `${base}.glb`, seconds, facts: slim(facts), args: [command, ...chain[upTo].slice(1).map((w) => w.set ?? (w.rig !== undefined ? 'RIG' : w))] };
+  const result = { build, commit, quality, rig: `${base}.glb`, seconds, facts: slim(facts), args: [command, ...chain[upTo].slice(1).map((w) => w.set ?? (w.rig !== undefined ? 'RIG' : w))] };
   writeFileSync(`${base}.json`, JSON.stringify(result));
   return result;
+}
+
+/** How far `compress` or `reduce` moved the weights, as Table 2 of Le 2013 gives it. */
+function weightChange(report) {
+  const change = report.two_layer?.weight_error ?? report.weight_change;
+  return change === undefined ? {} : { delta_w_x1000: 1000 * change };
 }
 
 /** Numbers and short texts only: per-frame lists are not needed here. */
 const slim = (facts) => Object.fromEntries(Object.entries(facts).filter(([, value]) => typeof value !== 'object'));
 
 function measure(figure) {
-  const result = runStep(figure.chain, figure.chain.length - 1, figure.set);
+  const result = runStep(figure.chain, figure.chain.length - 1, figure.set, qualityOf(figure));
   if (!result) return null;
   const ours = result.facts[figure.pick];
   if (typeof ours !== 'number') throw new Error(`no '${figure.pick}' in the output`);
-  return { ours, seconds: result.seconds, measuredBones: result.facts.bones };
+  return { ours, seconds: result.seconds, measuredBones: result.facts.bones, commit: result.commit, quality: result.quality };
 }
 
 const rows = [];
@@ -113,9 +120,9 @@ wanted.forEach((figure, i) => {
 if (options.short) {
   compareWithStored();
 } else {
-  const commit = execFileSync('git', ['-C', root, 'rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim();
-  const facts = { commit, cpu: cpus()[0].model, threads: options.threads, quality, seed: options.seed, flags: '-O3 -march=x86-64-v3' };
   const known = rows.filter((row) => row.ours !== null || row.failure);
+  const commits = [...new Set(known.map((row) => row.commit).filter(Boolean))];
+  const facts = { commit: commits.join(', '), cpu: cpus()[0].model, threads: options.threads, seed: options.seed, flags: '-O3 -march=x86-64-v3' };
   mkdirSync(join(root, 'docs', 'results'), { recursive: true });
   writeFileSync(join(root, 'docs', 'results.md'), resultsPage(TABLES, known, facts));
   writeFileSync(join(root, 'docs', 'results', 'results.json'), `${JSON.stringify({ ...facts, rows: known.map(({ chain, ...row }) => row) }, null, 1)}\n`);
