@@ -148,7 +148,9 @@ Rig refit_ssdr(const Sequence& sequence, const Rig& given, const RefitOptions& o
     look.iterations = 1;
     look.update_bones = false;
     run(problem, look, state);
-    add_bones(state, propose_bones(problem, state, options.add_bones, options.solver.transforms, options.solver.seed));
+    const double whole[] = {1};
+    add_bones(state,
+              propose_bones(problem, state, options.add_bones, options.solver.transforms, whole, options.solver.seed));
   }
   const double start = now_seconds();
   last.after = [&](const FitState& now) {

@@ -19,11 +19,11 @@
 namespace sinew {
 namespace {
 
-constexpr double kTruncation = 0.01;           // E_RMS that the reduction of the whole problem may leave out
-constexpr double kSearchTruncation = 0.1;      // the same while searching
-constexpr std::size_t kSearchVertices = 5000;  // vertices that stand for all while searching
-constexpr int kSearchRounds = 60;
-constexpr std::size_t kDenseWeights = 4000000;  // most weights of V·B for which a dense start is affordable
+constexpr double kTruncation = 0.01;              // E_RMS that the reduction of the whole problem may leave out
+constexpr double kSearchTruncation = 0.1;         // the same while searching
+constexpr std::size_t kSearchVertices = 5000;     // vertices that stand for all while searching
+constexpr Eigen::Index kLargestMotion = 1 << 21;  // numbers in D up to which several starts are kept beside each other
+constexpr std::size_t kDenseWeights = 4000000;    // most weights of V·B for which a dense start is affordable
 
 /// What a solve carries from stage to stage.
 struct Solve {
@@ -95,13 +95,24 @@ void search(Solve& solve, FitState& state) {
   trial.weights = weights_at(state.weights, chosen);
   SearchOptions search;
   search.run = run_options(solve.options, 60, K);
-  search.rounds = kSearchRounds;
+  if (trial.D.size() > kLargestMotion) search.starts = 1;
   search.seed = solve.options.seed;
   search.keep_going = [&](double fraction) { return solve.keep_going("search", fraction); };
   run(part, search.run, trial);
   search_bones(part, search, trial);
   state.D = trial.D;
   state.weights = spread_weights(solve.problem.adjacency(), chosen, trial.weights);
+}
+
+/// Supports of all vertices after a search on a sample: with room to spare first, and more exchanges than iterations
+/// do.
+void settle_supports(const Problem& problem, const SsdrOptions& options, int influences, FitState& state) {
+  for (const int more : {2, 1}) {
+    RunOptions loose = run_options(options, 6, std::min(influences + more, state.bones()));
+    loose.tolerance = 0;
+    loose.swaps = 2;
+    run(problem, loose, state);
+  }
 }
 
 FitState fit(Solve& solve, int bones) {
@@ -118,6 +129,7 @@ FitState fit(Solve& solve, int bones) {
   }
   if (options.effort == Effort::best && !solve.cancelled()) search(solve, state);
   const StepTimer timer(solve.report, "iterate");
+  if (options.effort == Effort::best && !solve.cancelled()) settle_supports(solve.problem, options, K, state);
   const int usual = options.effort == Effort::fast ? 25 : 100;
   RunOptions last = run_options(options, options.max_iterations > 0 ? options.max_iterations : usual, K);
   last.smoothing = solve.smoothing;
