@@ -125,7 +125,9 @@ TEST_F(Program, SaysItsVersionAndExplainsEveryCommand) {
 
 TEST_F(Program, WrongUsageIsStatusTwo) {
   expect_refused(2, "", {});
-  expect_refused(2, "", {"dance"});
+  expect_refused(2, "dance is not known", {"dance"});
+  expect_refused(2, "did you mean solve?", {"slove"});
+  expect_refused(2, "did you mean --bones?", {"solve", "walk.pc2", "--bonez", "3"});
   expect_refused(2, "--output", {"solve", "walk.pc2"});
   expect_refused(2, "--method", {"solve", "walk.pc2", "-o", "r.glb", "--method", "magic"});
   expect_refused(2, "--bones", {"solve", "walk.pc2", "-o", "r.glb", "--bones", "0"});

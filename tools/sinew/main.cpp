@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <new>
+#include <numeric>
 
 #include "commands.h"
 #include "interrupt.h"
@@ -19,11 +21,58 @@ class HelpFormatter : public CLI::Formatter {
   }
 };
 
+/// Letters to change, add or leave out to turn one word into the other.
+std::size_t edit_distance(const std::string& a, const std::string& b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t above = row[j];
+      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      diagonal = above;
+    }
+  }
+  return row.back();
+}
+
+/// The command or option that `word` was probably meant to be; empty if there is none.
+std::string meant(const CLI::App& app, const CLI::App& command, const std::string& word) {
+  std::vector<std::string> known;
+  for (const CLI::Option* option : command.get_options())
+    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+  for (const CLI::App* other : app.get_subcommands([](const CLI::App*) { return true; }))
+    known.push_back(other->get_name());
+  std::string best;
+  for (const std::string& name : known)
+    if (edit_distance(word, name) < (best.empty() ? std::size_t{3} : edit_distance(word, best))) best = name;
+  return best;
+}
+
+/// What was wrong with the command line, in one sentence, and where to look. A word that nobody knows comes first: it
+/// is often the reason why something else is missing.
+void print_usage_error(const CLI::App& app, const CLI::ParseError& error) {
+  const auto commands = app.get_subcommands();
+  const CLI::App& command = commands.empty() ? app : *commands.front();
+  const std::string name = commands.empty() ? "sinew" : "sinew " + command.get_name();
+  const std::vector<std::string> unknown = app.remaining(true);
+  if (unknown.empty()) {
+    fmt::print(stderr, "{}: {}\n", name, error.what());
+  } else {
+    const std::string word = unknown.front().substr(0, unknown.front().find('='));
+    const std::string guess = meant(app, command, word);
+    fmt::print(stderr, "{}: {} is not known here{}\n", name, word,
+               guess.empty() ? "" : fmt::format("; did you mean {}?", guess));
+  }
+  fmt::print(stderr, "'{} --help' lists what there is\n", name);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   using namespace sinew;
-  CLI::App app("sinew: animated meshes to skinned rigs, and skinned rigs cheap to play");
+  CLI::App app("sinew: animated meshes to skinned rigs, and skinned rigs cheap to play", "sinew");
   app.set_version_flag("--version", std::string("sinew ") + SINEW_VERSION);
   app.require_subcommand(1);
   app.formatter(std::make_shared<HelpFormatter>());
@@ -42,13 +91,17 @@ int main(int argc, char** argv) {
       "'sinew COMMAND --help' explains one command. Data goes to stdout, everything else to stderr.\n"
       "Exit status: 0 done, 2 wrong usage, 3 input or output that cannot be used, 4 solved but not usable,\n"
       "130 interrupted.");
+  if (argc == 1) {
+    fmt::print("{}", app.help());
+    return exit_code(ErrorKind::usage);
+  }
   tool::catch_interrupts();
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help_or_version) {
     return app.exit(help_or_version);
   } catch (const CLI::ParseError& error) {
-    app.exit(error);
+    print_usage_error(app, error);
     return exit_code(ErrorKind::usage);
   } catch (const Error& error) {
     fmt::print(stderr, "sinew: {}\n", error.what());
