@@ -92,7 +92,7 @@ int main(int argc, char** argv) {
       "Exit status: 0 done, 2 wrong usage, 3 input or output that cannot be used, 4 solved but not usable,\n"
       "130 interrupted.");
   if (argc == 1) {
-    fmt::print("{}", app.help());
+    fmt::print(stderr, "{}", app.help());
     return exit_code(ErrorKind::usage);
   }
   tool::catch_interrupts();
