@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "sinew/evaluate/errors.h"
+#include "sinew/io/io.h"
+#include "solve/sma_parts.h"
 #include "support/matchers.h"
 #include "support/support.h"
 #include "support/zoo.h"
@@ -138,6 +140,36 @@ TEST(Sma, RefusesOptionsOutOfRange) {
   SmaOptions options;
   options.epsilon = 0;
   test::expect_error(ErrorKind::usage, "epsilon", [&] { solve_sma(jointed_bar(2), options, report); });
+}
+
+TEST(Sma, FastMeanShiftAssociatesTrianglesOfTheHorseAsTheExactOneDoes) {
+  SINEW_NEEDS_DATA();
+  const Sequence horse = read_sequence({test::data_folder() / "sequences/horse-gallop"});
+  const sma::Triangles triangles = sma::triangle_rotations(horse, 1);
+  // Every fifth triangle: the exact search takes seconds.
+  PointRows points(triangles.rotations.rows() / 5, triangles.rotations.cols());
+  for (Eigen::Index j = 0; j < points.rows(); ++j) points.row(j) = triangles.rotations.row(5 * j);
+  MeanShiftOptions shift;
+  shift.bandwidth = 0.05 * static_cast<double>(points.cols());
+  shift.period = 9;
+  ModeOptions options;
+  options.bandwidth = shift.bandwidth;
+  options.min_points = sma::significant_size(static_cast<std::size_t>(points.rows()));
+  const MeanShift fast = mean_shift(points, shift);
+  shift.exact = true;
+  const MeanShift exact = mean_shift(points, shift);
+  const Modes fast_modes = find_modes(fast, options);
+  const Modes exact_modes = find_modes(exact, options);
+  std::size_t other_end = 0;
+  std::size_t other_mode = 0;
+  for (std::size_t j = 0; j < exact.end_of.size(); ++j) {
+    const auto end = fast.ends.row(static_cast<Eigen::Index>(fast.end_of[j]));
+    const auto expected = exact.ends.row(static_cast<Eigen::Index>(exact.end_of[j]));
+    if ((end - expected).lpNorm<1>() >= options.associate * options.bandwidth) ++other_end;
+    if (fast_modes.mode_of[j] != exact_modes.mode_of[j]) ++other_mode;
+  }
+  EXPECT_LE(other_end, exact.end_of.size() / 1000);
+  EXPECT_LE(other_mode, exact.end_of.size() / 1000);
 }
 
 }  // namespace
