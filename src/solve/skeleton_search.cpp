@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <array>
 #include <random>
 
+#include "solve/bone_search.h"
 #include "solve/skeleton_rigging.h"
 
 namespace sinew {
@@ -41,19 +43,11 @@ std::vector<TreeEdge> other_edges(const Rigging& rig, int b, std::size_t most) {
   return out;
 }
 
-/// More influences for a while, then taken back one by one.
-void loosen(Rigging& rig) {
-  const int influences = rig.influences;
-  for (int more = 3; more >= 0; --more) {
-    rig.influences = influences + more;
-    if (rig.state.weights.capacity < rig.influences)
-      rig.state.weights = with_capacity(rig.state.weights, rig.influences);
-    strict_rounds(rig, 3, 2);
-  }
-  rig.state.weights = with_capacity(rig.state.weights, influences);
-}
-
 enum class Move { add_one, add_two, add_many, exchange_edges, loosen };
+
+/// In turn; loosening is cheap and pays most often.
+constexpr std::array kMoves{Move::loosen, Move::add_one,  Move::loosen, Move::add_two,
+                            Move::loosen, Move::add_many, Move::loosen, Move::exchange_edges};
 
 /// False where there is nothing to move. The number of bones stays.
 bool make_move(Rigging& rig, Move move, std::uint64_t seed) {
@@ -70,6 +64,17 @@ bool make_move(Rigging& rig, Move move, std::uint64_t seed) {
 }
 
 }  // namespace
+
+void loosen(Rigging& rig) {
+  constexpr int kMore = 3;
+  const int influences = rig.influences;
+  rig.state.weights = with_capacity(rig.state.weights, influences + kMore);
+  for (int more = kMore; more >= 0; --more) {
+    rig.influences = influences + more;
+    strict_rounds(rig, 3, 2);
+  }
+  rig.state.weights = with_capacity(rig.state.weights, influences);
+}
 
 int exchange_edges(Rigging& rig) {
   constexpr double kWorthIt = 1e-3;  // of the squared error
@@ -107,7 +112,7 @@ bool search_skeleton(Rigging& best, int moves, std::uint64_t seed, const Progres
     const double limit = best.e_rms() * (1 + kSlack * (1 - done));
     if (current.e_rms() > limit) current = best;
     Rigging tried = current;
-    if (!make_move(tried, static_cast<Move>(move % 5), random())) continue;
+    if (!make_move(tried, kMoves[static_cast<std::size_t>(move) % kMoves.size()], random())) continue;
     converge(tried, kSettle);
     if (tried.e_rms() < best.e_rms() * (1 + kNear)) converge(tried, kSettle);
     if (tried.e_rms() < limit) current = tried;
