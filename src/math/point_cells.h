@@ -57,7 +57,8 @@ inline float distance_below(const std::uint8_t* a, const std::uint8_t* b, std::s
   float total = 0;
   for (std::size_t start = 0; start < stride; start += block) {
     int sum = 0;  // compilers make this one sum of absolute differences per vector
-    for (std::size_t i = start; i < start + block; ++i) sum += std::abs(static_cast<int>(a[i]) - static_cast<int>(b[i]));
+    for (std::size_t i = start; i < start + block; ++i)
+      sum += std::abs(static_cast<int>(a[i]) - static_cast<int>(b[i]));
     total += static_cast<float>(sum);
     if (total >= limit) break;
   }

@@ -205,6 +205,22 @@ TEST_F(Program, SolvesWritesReportsAndEvaluatesTheSameFigures) {
   expect_refused(3, "frames", {"evaluate", "r.glb", "walk.pc2", "--frames", "0:4"});
 }
 
+TEST_F(Program, InfoTellsWhatTheSmaSolverFound) {
+  ASSERT_EQ(run({"solve", "walk.pc2", "-o", "r.glb", "--method", "sma", "--epsilon", "0.2"}).status, 0);
+  const auto facts = nlohmann::json::parse(run({"info", "r.glb", "--json"}).out);
+  const double fraction = facts["notes"]["near_rigid_fraction"];
+  EXPECT_TRUE(fraction > 0 && fraction <= 1) << fraction;
+  EXPECT_EQ(facts["notes"]["core_share"].size(), facts["bones"]);
+  // 3VF / (3V + KV + 12BF)
+  const double V = facts["vertices"];
+  const double F = facts["frames"];
+  const double B = facts["bones"];
+  const double K = facts["influences"];
+  EXPECT_NEAR(facts["compression_ratio"], 3 * V * F / (3 * V + K * V + 12 * B * F), 1e-9);
+  const std::string text = run({"info", "r.glb"}).out;
+  for (const std::string word : {"near-rigid", "cores", "compression"}) EXPECT_NE(text.find(word), std::string::npos);
+}
+
 TEST_F(Program, TheSameSeedGivesTheSameFileForAnyThreadCount) {
   ASSERT_EQ(run({"solve", "walk.pc2", "-o", "one.glb", "--bones", "9", "--threads", "1"}).status, 0);
   ASSERT_EQ(run({"solve", "walk.pc2", "-o", "two.glb", "--bones", "9", "--threads", "2"}).status, 0);

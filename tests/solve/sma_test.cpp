@@ -6,6 +6,7 @@
 #include "sinew/evaluate/errors.h"
 #include "sinew/io/io.h"
 #include "solve/sma_parts.h"
+#include "support/jointed_bar.h"
 #include "support/matchers.h"
 #include "support/support.h"
 #include "support/zoo.h"
@@ -13,42 +14,13 @@
 namespace sinew {
 namespace {
 
-/// A bar of three stiff pieces with short bends between, each piece on its own path.
-Sequence jointed_bar(std::size_t frames = 7) {
-  Sequence out;
-  out.name = "bar";
-  out.rest = test::grid_mesh(61, 9);
-  const Eigen::Index V = out.rest.positions.cols();
-  const float length = out.rest.positions.row(0).maxCoeff();
-  // Off the plane, so that flexible bones are determined in all directions.
-  for (Eigen::Index v = 0; v < V; ++v)
-    out.rest.positions(2, v) = 0.3F * std::sin(1.7F * out.rest.positions(0, v) + 2.1F * out.rest.positions(1, v));
-  out.frames = Frames(frames, static_cast<std::size_t>(V));
-  out.times = uniform_times(frames);
-  for (std::size_t f = 0; f < frames; ++f) {
-    for (Eigen::Index v = 0; v < V; ++v) {
-      Vector3 p = out.rest.positions.col(v);
-      // Bend at one third, then at two thirds of the length.
-      for (const float at : {2.0F / 3, 1.0F / 3}) {
-        const float x = at * length;
-        const float share = std::clamp((p.x() - x) / (0.03F * length) + 0.5F, 0.0F, 1.0F);
-        const float angle = share * (at > 0.5F ? 0.9F : -0.7F) * std::sin(0.8F * static_cast<float>(f) + at);
-        const Vector3 pivot(x, 0, 0);
-        p = pivot + Eigen::AngleAxisf(angle, Vector3(0.1F, 0.3F, 1).normalized()) * (p - pivot);
-      }
-      out.frames[f].col(v) = p + Vector3(0.2F * static_cast<float>(f), 0, 0);
-    }
-  }
-  return out;
-}
-
 double distortion(const Rig& rig, const Sequence& sequence) {
   rig.check();
   return evaluate(rig, sequence, 1).distortion_percent;
 }
 
 TEST(Sma, FindsTheStiffPiecesOfAJointedBar) {
-  const Sequence bar = jointed_bar();
+  const Sequence bar = test::jointed_bar();
   FitReport report;
   const Rig rig = solve_sma(bar, {}, report);
   EXPECT_EQ(rig.bone_count(), 3U);
@@ -58,7 +30,7 @@ TEST(Sma, FindsTheStiffPiecesOfAJointedBar) {
 }
 
 TEST(Sma, RigidBonesAreRotationsAndFitWorseThanFlexibleOnes) {
-  const Sequence bar = jointed_bar();
+  const Sequence bar = test::jointed_bar();
   SmaOptions options;
   FitReport report;
   const double flexible = distortion(solve_sma(bar, options, report), bar);
@@ -68,7 +40,7 @@ TEST(Sma, RigidBonesAreRotationsAndFitWorseThanFlexibleOnes) {
 }
 
 TEST(Sma, MovingTheWholeSequenceRigidlyMovesOnlyTheBones) {
-  const Sequence bar = jointed_bar();
+  const Sequence bar = test::jointed_bar();
   Sequence moved = bar;
   const Eigen::AngleAxisf turn(1.1F, Vector3(0.2F, 1, -0.4F).normalized());
   for (std::size_t f = 0; f < moved.frame_count(); ++f)
@@ -83,7 +55,7 @@ TEST(Sma, MovingTheWholeSequenceRigidlyMovesOnlyTheBones) {
 }
 
 TEST(Sma, NegativeWeightsAreWrittenAsAConvexRigThatPosesTheSame) {
-  const Sequence bar = jointed_bar();
+  const Sequence bar = test::jointed_bar();
   SmaOptions options;
   options.iterations = 0;
   FitReport report;
@@ -100,7 +72,7 @@ TEST(Sma, NegativeWeightsAreWrittenAsAConvexRigThatPosesTheSame) {
 }
 
 TEST(Sma, FitsWeightsToGivenBones) {
-  const Sequence bar = jointed_bar();
+  const Sequence bar = test::jointed_bar();
   FitReport report;
   Rig given = solve_sma(bar, {}, report);
   const double before = distortion(given, bar);
@@ -116,7 +88,7 @@ TEST(Sma, SearchesEpsilonForTheNumberOfBones) {
   SmaOptions options;
   options.bones = 2;
   FitReport report;
-  const Rig rig = solve_sma(jointed_bar(), options, report);
+  const Rig rig = solve_sma(test::jointed_bar(), options, report);
   EXPECT_EQ(rig.bone_count(), 2U);
   EXPECT_FALSE(report.search.empty());
 }
@@ -139,7 +111,7 @@ TEST(Sma, RefusesOptionsOutOfRange) {
   FitReport report;
   SmaOptions options;
   options.epsilon = 0;
-  test::expect_error(ErrorKind::usage, "epsilon", [&] { solve_sma(jointed_bar(2), options, report); });
+  test::expect_error(ErrorKind::usage, "epsilon", [&] { solve_sma(test::jointed_bar(2), options, report); });
 }
 
 TEST(Sma, FastMeanShiftAssociatesTrianglesOfTheHorseAsTheExactOneDoes) {

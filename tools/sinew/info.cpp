@@ -31,6 +31,19 @@ bool is_whole_archive(const SequenceInputs& inputs) {
          inputs.paths.front().extension() == ".abc";
 }
 
+/// What the sma solver found: the share of triangles that move nearly rigidly, in all and for each bone.
+void print_near_rigid(const Json& notes) {
+  const Json& fraction = notes["near_rigid_fraction"];
+  if (fraction.is_number()) fmt::print("{:<11} {:.3f} of the triangles\n", "near-rigid", fraction.get<double>());
+  const auto shares = notes.find("core_share");
+  if (shares == notes.end() || !shares->is_array()) return;
+  std::string text;
+  for (const Json& share : *shares) {
+    if (share.is_number()) text += fmt::format("{}{:.1f}", text.empty() ? "" : " ", 100 * share.get<double>());
+  }
+  fmt::print("{:<11} {} % of the triangles, bone by bone\n", "cores", text);
+}
+
 void print_facts(const Json& facts) {
   const auto line = [](const char* name, const std::string& value) { fmt::print("{:<11} {}\n", name, value); };
   const auto number = [&](const char* key) { return facts[key].get<double>(); };
@@ -53,6 +66,9 @@ void print_facts(const Json& facts) {
     if (facts["corrections"].get<std::size_t>() > 0)
       line("corrections", fmt::format("rank {}", facts["corrections"].get<std::size_t>()));
   }
+  if (facts.contains("compression_ratio"))
+    line("compression", fmt::format("{}× fewer numbers than the sequence", short_number(number("compression_ratio"))));
+  if (facts.contains("notes") && facts["notes"].contains("near_rigid_fraction")) print_near_rigid(facts["notes"]);
   line("diagonal", short_number(number("diagonal")));
   line("memory", size_text(number("memory_bytes")));
 }
