@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
-#include <numeric>
+#include <memory>
 
+#include "math/point_cells.h"
 #include "sinew/core/error.h"
+#include "sinew/math/gemm.h"
 #include "sinew/math/parallel.h"
 
 // Mean shift in the 1-norm [GeorgescuEtAl2003], arranged in rounds: every live trajectory takes one step, then those
@@ -15,337 +18,407 @@
 //
 //   z_j   data points after coalescing, with multiplicity m_j
 //   x     a live trajectory
-//   cell  a centre, a radius <= h/2 and the points assigned to it, sorted by their distance to the centre
+//   sketch  a short row that is no farther from another point's sketch than the points are from each other
+//   tile  trajectories of one cell, stepped together: neighbours found once, means by one matrix product
 
 namespace sinew {
 namespace {
 
-constexpr std::size_t kBlock = 64;         // coordinates between two tests of a growing distance
-constexpr std::size_t kRowsPerChunk = 16;  // of a parallel round
-constexpr int kDenseRounds = 8;            // trajectories meet mostly in the first rounds; later every so many
-constexpr float kCellRadius = 0.5F;        // in bandwidths
-constexpr float kDistrictRadius = 4;       // in bandwidths
+using points::Cell;
+using points::CellIndex;
+using points::distance_below;
+using points::District;
+using points::Rows;
 
-/// Rows of floats whose length is a multiple of kBlock, padded with zeros: the padding adds nothing to a distance.
-class Rows {
- public:
-  Rows(std::size_t count, std::size_t stride) : stride_(stride), data_(count * stride) {}
+constexpr std::size_t kSketch = 256;  // longest sketch
+constexpr std::size_t kTile = 64;     // trajectories
+constexpr std::size_t kTilesPerChunk = 16;
+constexpr std::size_t kGathered = 256;  // neighbours per matrix product
+constexpr std::size_t kAlone = 2;       // tiles up to this size sum their neighbours one by one
+constexpr float kCellRadius = 0.5F;     // in bandwidths
+constexpr float kDistrictRadius = 4;    // in bandwidths
+constexpr double kSlack = 4;            // of distances between bytes, in standard deviations
+constexpr double kWidestSlack = 0.05;   // in bandwidths; where bytes need more, sketches are floats
+constexpr double kCodeError = 2e-4;     // largest standard deviation of a distance between codes, in bandwidths
+constexpr double kRoundOff = 1e-4;      // slack of distances between floats, in bandwidths
+constexpr double kGolden = 0.618033988749895;
 
-  std::size_t count() const { return stride_ == 0 ? 0 : data_.size() / stride_; }
-  std::size_t stride() const { return stride_; }
-  float* operator[](std::size_t i) { return data_.data() + i * stride_; }
-  const float* operator[](std::size_t i) const { return data_.data() + i * stride_; }
-  void truncate(std::size_t count) { data_.resize(count * stride_); }
+/// From points to the numbers that distances are computed on: themselves, or 12 bits that span each coordinate.
+struct Code {
+  std::vector<float> low;  // d
+  float scale = 1;
 
- private:
-  std::size_t stride_;
-  std::vector<float> data_;
+  void encode(const float* x, float* out) const { std::copy_n(x, low.size(), out); }
+  void encode(const float* x, std::int16_t* out) const {
+    for (std::size_t i = 0; i < low.size(); ++i)
+      out[i] = static_cast<std::int16_t>(
+          std::clamp(scale * (x[i] - low[i]) + 0.5F, 0.0F, static_cast<float>(points::kLargestShort)));
+  }
 };
 
-/// 1-norm distance if it is < limit, else some number >= limit.
-float distance_below(const float* a, const float* b, std::size_t stride, float limit) {
-  float total = 0;
-  for (std::size_t start = 0; start < stride; start += kBlock) {
-    using Block = Eigen::Array<float, static_cast<int>(kBlock), 1>;
-    total += (Eigen::Map<const Block>(a + start) - Eigen::Map<const Block>(b + start)).abs().sum();
-    if (total >= limit) return total;
-  }
-  return total;
+Code plain_code(std::size_t d) {
+  return {std::vector<float>(d, 0), 1};
 }
 
-/// Points near a centre.
-struct Cell {
-  std::size_t center = 0;        // row that founded the cell
-  float radius = 0;              // largest distance of a member
-  std::vector<Index> members;    // rows
-  std::vector<float> distances;  // of the members to the centre, ascending after sort()
-
-  void sort() {
-    std::vector<Index> order(members.size());
-    std::iota(order.begin(), order.end(), Index{0});
-    std::stable_sort(order.begin(), order.end(), [&](Index a, Index b) { return distances[a] < distances[b]; });
-    const std::vector<Index> old_members = members;
-    const std::vector<float> old_distances = distances;
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      members[i] = old_members[order[i]];
-      distances[i] = old_distances[order[i]];
-    }
-    radius = distances.empty() ? 0 : distances.back();
-  }
-};
-
-/// Cells whose centres are closer than kDistrictRadius·h to a common centre.
-struct District {
-  std::size_t center = 0;
-  float reach = 0;  // no point of its cells is farther than this from the centre
-  std::vector<Index> cells;
-};
-
-/// Rows sorted into cells, cells into districts.
-struct CellIndex {
-  std::vector<Cell> cells;
-  std::vector<District> districts;
-};
-
-/// Puts every row into the first cell whose centre is closer than kCellRadius·h, founding cells and districts as
-/// needed. The cell of the row before is tried first: neighbours on a mesh are mostly neighbours here.
-class CellBuilder {
- public:
-  CellBuilder(const Rows& rows, float bandwidth)
-      : rows_(rows), cell_radius_(kCellRadius * bandwidth), district_radius_(kDistrictRadius * bandwidth) {}
-
-  CellIndex build() {
-    for (std::size_t row = 0; row < rows_.count(); ++row) insert(row);
-    for (Cell& cell : index_.cells) cell.sort();
-    for (District& district : index_.districts) {
-      for (const Index c : district.cells) {
-        const Cell& cell = index_.cells[c];
-        district.reach = std::max(district.reach, distance(district.center, cell.center, kFar) + cell.radius);
-      }
-    }
-    return std::move(index_);
-  }
-
- private:
-  static constexpr float kFar = std::numeric_limits<float>::max();
-
-  float distance(std::size_t a, std::size_t b, float limit) const {
-    return distance_below(rows_[a], rows_[b], rows_.stride(), limit);
-  }
-
-  bool join(std::size_t row, std::size_t c) {
-    const float d = distance(row, index_.cells[c].center, cell_radius_);
-    if (d >= cell_radius_) return false;
-    index_.cells[c].members.push_back(static_cast<Index>(row));
-    index_.cells[c].distances.push_back(d);
-    last_ = c;
-    return true;
-  }
-
-  void insert(std::size_t row) {
-    if (!index_.cells.empty() && join(row, last_)) return;
-    std::size_t home = index_.districts.size();  // the first district that may hold a new cell here
-    for (std::size_t i = 0; i < index_.districts.size(); ++i) {
-      const float d = distance(row, index_.districts[i].center, district_radius_ + cell_radius_);
-      if (d >= district_radius_ + cell_radius_) continue;
-      for (const Index c : index_.districts[i].cells) {
-        if (join(row, c)) return;
-      }
-      if (d < district_radius_ && home == index_.districts.size()) home = i;
-    }
-    if (home == index_.districts.size()) index_.districts.push_back({row, 0, {}});
-    last_ = index_.cells.size();
-    index_.districts[home].cells.push_back(static_cast<Index>(last_));
-    index_.cells.push_back({row, 0, {static_cast<Index>(row)}, {0.0F}});
-  }
-
-  const Rows& rows_;
-  float cell_radius_;
-  float district_radius_;
-  CellIndex index_;
-  std::size_t last_ = 0;
-};
-
-/// For every row the one that stands for it: itself, or a leader closer than `radius` in its cell.
-std::vector<Index> find_leaders(const Rows& rows, const std::vector<Cell>& cells, float radius, int threads) {
-  std::vector<Index> leader(rows.count());
-  std::iota(leader.begin(), leader.end(), Index{0});
-  if (radius <= 0) return leader;
-  parallel_for(cells.size(), 1, threads, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t c = begin; c < end; ++c) {
-      const Cell& cell = cells[c];
-      std::vector<std::size_t> leaders;  // positions in the cell, by ascending distance to its centre
-      std::size_t first = 0;
-      for (std::size_t i = 0; i < cell.members.size(); ++i) {
-        // |d(x, centre) − d(y, centre)| <= d(x, y): leaders too far inside cannot be within the radius.
-        while (first < leaders.size() && cell.distances[leaders[first]] <= cell.distances[i] - radius) ++first;
-        for (std::size_t l = leaders.size(); l > first; --l) {
-          const Index other = cell.members[leaders[l - 1]];
-          if (distance_below(rows[cell.members[i]], rows[other], rows.stride(), radius) < radius) {
-            leader[cell.members[i]] = other;
-            break;
-          }
-        }
-        if (leader[cell.members[i]] == cell.members[i]) leaders.push_back(i);
-      }
-    }
-  });
-  return leader;
+Code short_code(const Eigen::Ref<const PointRows>& points) {
+  const Eigen::RowVectorXf low = points.colwise().minCoeff();
+  const float range = (points.colwise().maxCoeff() - low).maxCoeff();
+  return {std::vector<float>(low.begin(), low.end()),
+          range > 0 ? static_cast<float>(points::kLargestShort) / range : 1};
 }
 
-/// The data of a mean shift: coalesced points with their multiplicities, in cells.
+/// From points to sketches: sums of neighbouring coordinates, as floats or as floor(scale·(mean − low) + offset) in
+/// bytes. |Σ_g (a − b)| summed over groups g is at most |a − b|₁, so points whose sketches are far apart are far apart.
+/// The offsets differ by group and are the same for all points, which makes the distance of bytes right on average over
+/// the groups, however close the points are (docs/algorithms/sma.md).
+struct Sketch {
+  std::vector<Index> group_of;  // d
+  std::vector<float> shift;     // G: added to a scaled sum
+  float scale = 1;              // of the sums, and so of distances
+  float slack = 0;              // by how much rounding may raise a distance of sketches
+
+  template <class T>
+  void encode(const float* x, T* out) const {
+    std::array<float, kSketch> sums{};
+    for (std::size_t i = 0; i < group_of.size(); ++i) sums[group_of[i]] += x[i];
+    for (std::size_t g = 0; g < shift.size(); ++g) {
+      const float code = scale * sums[g] + shift[g];
+      if constexpr (sizeof(T) == 1)
+        out[g] = static_cast<T>(std::clamp(code, 0.0F, 255.0F));
+      else
+        out[g] = code;
+    }
+  }
+};
+
+/// Groups of coordinates that follow each other at the distance `period`, no more than kSketch in all.
+std::vector<Index> group_coordinates(std::size_t d, std::size_t period) {
+  const std::size_t rows = (d + period - 1) / period;
+  const std::size_t groups = std::min(rows, kSketch / period);  // per phase of the period
+  std::vector<Index> group_of(d);
+  for (std::size_t i = 0; i < d; ++i)
+    group_of[i] = static_cast<Index>(i / period * groups / rows * period + i % period);
+  return group_of;
+}
+
+/// Sketches in floats.
+Sketch plain_sketch(std::size_t d, const MeanShiftOptions& options) {
+  Sketch sketch;
+  sketch.group_of = group_coordinates(d, options.period);
+  sketch.shift.assign(std::size_t{*std::max_element(sketch.group_of.begin(), sketch.group_of.end())} + 1, 0);
+  sketch.slack = static_cast<float>(kRoundOff * options.bandwidth);
+  return sketch;
+}
+
+/// The same in bytes that span the sums of all points. A group's rounding error has a variance of at most 1/4.
+Sketch byte_sketch(Sketch sketch, const Rows<float>& points) {
+  const std::size_t groups = sketch.shift.size();
+  std::vector<float> low(groups, std::numeric_limits<float>::max());
+  std::vector<float> high(groups, std::numeric_limits<float>::lowest());
+  std::array<float, kSketch> sums;
+  for (std::size_t j = 0; j < points.count(); ++j) {
+    sketch.encode(points[j], sums.data());
+    for (std::size_t g = 0; g < groups; ++g) {
+      low[g] = std::min(low[g], sums[g]);
+      high[g] = std::max(high[g], sums[g]);
+    }
+  }
+  float range = 0;
+  for (std::size_t g = 0; g < groups; ++g) range = std::max(range, high[g] - low[g]);
+  sketch.scale = range > 0 ? 254 / range : 1;
+  for (std::size_t g = 0; g < groups; ++g) {
+    const double offset = std::fmod(kGolden * static_cast<double>(g), 1.0);
+    sketch.shift[g] = static_cast<float>(offset) - sketch.scale * low[g];
+  }
+  sketch.slack = static_cast<float>(kSlack * 0.5 * std::sqrt(static_cast<double>(groups)));
+  return sketch;
+}
+
+/// How points are seen by the search.
+struct Small {
+  using Sketch = std::uint8_t;
+  using Code = std::int16_t;
+};
+struct Medium {
+  using Sketch = std::uint8_t;
+  using Code = float;
+};
+struct Plain {
+  using Sketch = float;
+  using Code = float;
+};
+template <class T>
+using Coarse = typename T::Sketch;
+template <class T>
+using Fine = typename T::Code;
+
+struct Codes {
+  Code code;
+  Sketch sketch;
+};
+
+/// The data: coalesced points with their multiplicities, in cells.
+template <class T>
 struct Data {
-  Rows points;
+  Rows<Fine<T>> points;
+  Rows<Coarse<T>> sketches;
   std::vector<float> multiplicity;
   CellIndex index;
+  float h = 0;       // bandwidth, as the codes see it
+  float window = 0;  // points whose sketches are farther apart are no neighbours
 };
-
-/// One shift of a trajectory; returns the kernel sum. `sum` is scratch of the row length.
-class Shifter {
- public:
-  Shifter(const Data& data, float bandwidth)
-      : data_(data), h_(bandwidth), part_(data.points.stride()), sum_(data.points.stride()) {}
-
-  double shift(const float* x, float* out) {
-    std::fill(sum_.begin(), sum_.end(), 0.0);
-    double total = 0;
-    for (const District& district : data_.index.districts) {
-      const float reach = h_ + district.reach;
-      if (distance_below(x, data_.points[district.center], data_.points.stride(), reach) >= reach) continue;
-      for (const Index c : district.cells) total += add_cell(data_.index.cells[c], x);
-    }
-    // A data point lies within h of any weighted mean of points within h of the trajectory's last place only as long
-    // as the kernel overlaps; an empty window means the trajectory stays where it is.
-    for (std::size_t i = 0; i < sum_.size(); ++i) out[i] = total > 0 ? static_cast<float>(sum_[i] / total) : x[i];
-    return total;
-  }
-
- private:
-  double add_cell(const Cell& cell, const float* x) {
-    const std::size_t stride = data_.points.stride();
-    const float reach = h_ + cell.radius;
-    const float to_center = distance_below(x, data_.points[cell.center], stride, reach);
-    if (to_center >= reach) return 0;
-    const auto begin = std::upper_bound(cell.distances.begin(), cell.distances.end(), to_center - h_);
-    const auto end = std::lower_bound(begin, cell.distances.end(), to_center + h_);
-    double total = 0;
-    bool used = false;
-    for (auto d = begin; d != end; ++d) {
-      const Index j = cell.members[static_cast<std::size_t>(d - cell.distances.begin())];
-      const float* z = data_.points[j];
-      const float distance = distance_below(x, z, stride, h_);
-      if (distance >= h_) continue;
-      const float u = 1 - distance / h_;
-      const float w = u * u * data_.multiplicity[j];
-      if (!used) std::fill(part_.begin(), part_.end(), 0.0F);
-      used = true;
-      total += w;
-      for (std::size_t i = 0; i < stride; ++i) part_[i] += w * z[i];
-    }
-    // Sums of a cell in float, sums over cells in double: thousands of neighbours cost no accuracy.
-    if (used) {
-      for (std::size_t i = 0; i < stride; ++i) sum_[i] += static_cast<double>(part_[i]);
-    }
-    return total;
-  }
-
-  const Data& data_;
-  float h_;
-  std::vector<float> part_;
-  std::vector<double> sum_;
-};
-
-/// Coordinates in order of falling mean absolute deviation.
-std::vector<Eigen::Index> order_by_spread(const Eigen::Ref<const PointRows>& points) {
-  Eigen::VectorXd mean = Eigen::VectorXd::Zero(points.cols());
-  for (Eigen::Index j = 0; j < points.rows(); ++j) mean += points.row(j).transpose().cast<double>();
-  mean /= static_cast<double>(points.rows());
-  Eigen::VectorXd spread = Eigen::VectorXd::Zero(points.cols());
-  for (Eigen::Index j = 0; j < points.rows(); ++j)
-    spread += (points.row(j).transpose().cast<double>() - mean).cwiseAbs();
-  std::vector<Eigen::Index> order(static_cast<std::size_t>(points.cols()));
-  std::iota(order.begin(), order.end(), Eigen::Index{0});
-  std::stable_sort(order.begin(), order.end(), [&](Eigen::Index a, Eigen::Index b) { return spread[a] > spread[b]; });
-  return order;
-}
-
-void check(const Eigen::Ref<const PointRows>& points, const MeanShiftOptions& options) {
-  if (!(options.bandwidth > 0) || !std::isfinite(options.bandwidth))
-    throw Error(ErrorKind::usage, fmt::format("mean shift: bandwidth {}, expected > 0", options.bandwidth));
-  if (!(options.coalesce >= 0 && options.coalesce < 0.5))
-    throw Error(ErrorKind::usage, fmt::format("mean shift: coalesce {}, expected 0..0.5", options.coalesce));
-  if (!points.allFinite()) throw Error(ErrorKind::input, "mean shift: a point holds a number that is not finite");
-}
-
-/// Replaces groups of rows that share a leader by their weighted mean; returns the new row of every old one.
-std::vector<Index> merge_rows(Rows& rows, std::vector<float>& multiplicity, const std::vector<Index>& leader) {
-  std::vector<Index> new_row(rows.count());
-  std::size_t kept = 0;
-  for (std::size_t j = 0; j < rows.count(); ++j) {
-    if (leader[j] == j) new_row[j] = static_cast<Index>(kept++);
-  }
-  for (std::size_t j = 0; j < rows.count(); ++j) new_row[j] = new_row[leader[j]];
-  Rows merged(kept, rows.stride());
-  std::vector<float> total(kept, 0);
-  for (std::size_t j = 0; j < rows.count(); ++j) {
-    float* out = merged[new_row[j]];
-    const float* in = rows[j];
-    const float before = total[new_row[j]];
-    const float share = multiplicity[j] / (before + multiplicity[j]);
-    if (before == 0) {
-      std::copy_n(in, rows.stride(), out);
-    } else {
-      for (std::size_t i = 0; i < rows.stride(); ++i) out[i] += share * (in[i] - out[i]);
-    }
-    total[new_row[j]] = before + multiplicity[j];
-  }
-  rows = std::move(merged);
-  multiplicity = std::move(total);
-  return new_row;
-}
 
 /// The live trajectories: places, which of them have arrived, and the trajectory that every data point follows.
+template <class T>
 struct Trajectories {
-  Rows places;
+  Rows<float> places;
+  Rows<Fine<T>> codes;
+  Rows<Coarse<T>> sketches;
   std::vector<char> arrived;
   std::vector<double> density;
   std::vector<Index> of_point;  // n
+  CellIndex index;
 };
 
-std::size_t take_steps(const Data& data, const MeanShiftOptions& options, Trajectories& t) {
-  const auto h = static_cast<float>(options.bandwidth);
-  const auto still = static_cast<float>(options.tolerance * options.bandwidth);
-  std::vector<Index> live;
-  for (std::size_t i = 0; i < t.places.count(); ++i) {
-    if (t.arrived[i] == 0) live.push_back(static_cast<Index>(i));
+template <class S>
+CellIndex build_cells(const Rows<S>& sketches, float h) {
+  return points::CellBuilder<S>(sketches, kCellRadius * h, kDistrictRadius * h).build();
+}
+
+/// Live trajectories of one cell: positions [begin, end) among `rows` and their distances to the cell's centre.
+struct Tile {
+  Index center = 0;  // a trajectory
+  std::vector<Index> rows;
+  std::vector<float> distances;  // ascending
+};
+
+template <class T>
+std::vector<Tile> tiles_of(const Trajectories<T>& t) {
+  std::vector<Tile> tiles;
+  for (const Cell& cell : t.index.cells) {
+    bool open = false;
+    for (std::size_t i = 0; i < cell.members.size(); ++i) {
+      if (t.arrived[cell.members[i]] != 0) continue;
+      if (!open || tiles.back().rows.size() == kTile) tiles.push_back({cell.center, {}, {}});
+      open = true;
+      tiles.back().rows.push_back(cell.members[i]);
+      tiles.back().distances.push_back(cell.distances[i]);
+    }
   }
-  parallel_for(live.size(), kRowsPerChunk, options.threads, [&](std::size_t begin, std::size_t end) {
-    Shifter shifter(data, h);
-    std::vector<float> next(t.places.stride());
+  return tiles;
+}
+
+/// Shifts the trajectories of a tile: next ← Σ w_j z_j / Σ w_j.
+template <class T>
+class Shifter {
+ public:
+  Shifter(const Data<T>& data, const Code& code, const Trajectories<T>& t)
+      : data_(data),
+        code_(code),
+        t_(t),
+        d_(code.low.size()),
+        gathered_(new float[kGathered * d_]),
+        weights_(new float[kGathered * kTile]),
+        next_(kTile, d_) {}
+
+  /// The new places, row i that of tile.rows[i]; valid until the next call.
+  const Rows<float>& shift(const Tile& tile) {
+    const std::size_t size = tile.rows.size();
+    total_.assign(size, 0);
+    for (std::size_t i = 0; i < size; ++i) std::fill_n(next_[i], d_, 0.0F);
+    filled_ = 0;
+    find_candidates(tile);
+    for (const auto& [j, distance] : candidates_) add(tile, j, distance);
+    flush(size);
+    for (std::size_t i = 0; i < size; ++i) {
+      // Weighted means of points stay within reach of some of them; should rounding empty a window, nothing moves.
+      const float* place = t_.places[tile.rows[i]];
+      const auto factor = static_cast<float>(1 / (total_[i] * static_cast<double>(code_.scale)));
+      for (std::size_t k = 0; k < d_; ++k) next_[i][k] = total_[i] > 0 ? next_[i][k] * factor + code_.low[k] : place[k];
+    }
+    return next_;
+  }
+  double density(std::size_t i) const { return total_[i]; }
+
+ private:
+  struct Candidate {
+    Index point;
+    float distance;  // to the tile's centre
+  };
+
+  /// Data points within h plus the tile's radius of its centre.
+  void find_candidates(const Tile& tile) {
+    candidates_.clear();
+    const Coarse<T>* center = t_.sketches[tile.center];
+    const std::size_t stride = data_.sketches.stride();
+    const float reach = data_.window + tile.distances.back();
+    for (const District& district : data_.index.districts) {
+      const float far = reach + district.reach;
+      if (distance_below(center, data_.sketches[district.center], stride, far) >= far) continue;
+      for (const Index c : district.cells) {
+        const Cell& cell = data_.index.cells[c];
+        const float limit = reach + cell.radius;
+        const float to_cell = distance_below(center, data_.sketches[cell.center], stride, limit);
+        if (to_cell >= limit) continue;
+        const auto begin = std::upper_bound(cell.distances.begin(), cell.distances.end(), to_cell - reach);
+        const auto end = std::lower_bound(begin, cell.distances.end(), to_cell + reach);
+        for (auto d = begin; d != end; ++d) {
+          const Index j = cell.members[static_cast<std::size_t>(d - cell.distances.begin())];
+          const float distance = distance_below(center, data_.sketches[j], stride, reach);
+          if (distance < reach) candidates_.push_back({j, distance});
+        }
+      }
+    }
+  }
+
+  /// Adds the point to the means of the tile's trajectories that have it in their window.
+  void add(const Tile& tile, Index j, float to_center) {
+    const float h = data_.h;
+    const Fine<T>* z = data_.points[j];
+    bool used = false;
+    float* weights = weights_.get() + filled_ * kTile;
+    for (std::size_t i = 0; i < tile.rows.size(); ++i) {
+      weights[i] = 0;
+      if (std::abs(tile.distances[i] - to_center) >= data_.window) continue;
+      if (tile.distances[i] > 0 && distance_below(t_.sketches[tile.rows[i]], data_.sketches[j], data_.sketches.stride(),
+                                                  data_.window) >= data_.window)
+        continue;
+      const float distance = distance_below(t_.codes[tile.rows[i]], z, data_.points.stride(), h);
+      if (distance >= h) continue;
+      const float u = 1 - distance / h;
+      weights[i] = u * u * data_.multiplicity[j];
+      total_[i] += static_cast<double>(weights[i]);
+      used = true;
+    }
+    if (!used) return;
+    if (tile.rows.size() > kAlone) {
+      std::copy_n(z, d_, gathered_.get() + filled_ * d_);
+      if (++filled_ == kGathered) flush(tile.rows.size());
+      return;
+    }
+    for (std::size_t i = 0; i < tile.rows.size(); ++i) {
+      const float w = weights[i];
+      float* sum = next_[i];
+      for (std::size_t k = 0; k < d_ && w > 0; ++k) sum[k] += w * static_cast<float>(z[k]);
+    }
+  }
+
+  void flush(std::size_t size) {
+    if (filled_ == 0) return;
+    const auto d = static_cast<int>(d_);
+    gemm_block(Op::none, Op::transpose, d, static_cast<int>(size), static_cast<int>(filled_), 1.0F, gathered_.get(), d,
+               weights_.get(), static_cast<int>(kTile), 1.0F, next_[0], static_cast<int>(next_.stride()));
+    filled_ = 0;
+  }
+
+  const Data<T>& data_;
+  const Code& code_;
+  const Trajectories<T>& t_;
+  std::size_t d_;
+  std::vector<Candidate> candidates_;
+  std::unique_ptr<float[]> gathered_;  // kGathered×d: neighbours whose weights wait for the product
+  std::unique_ptr<float[]> weights_;   // kGathered×kTile
+  std::size_t filled_ = 0;
+  Rows<float> next_;
+  std::vector<double> total_;
+};
+
+template <class T>
+std::size_t take_steps(const Data<T>& data, const Codes& codes, const MeanShiftOptions& options, Trajectories<T>& t) {
+  const auto still = static_cast<float>(options.tolerance * options.bandwidth);
+  const std::vector<Tile> tiles = tiles_of(t);
+  std::size_t moved = 0;
+  for (const Tile& tile : tiles) moved += tile.rows.size();
+  // Sketches change only after all tiles are done: a tile may be cut from a cell whose centre moves with another tile.
+  Rows<Coarse<T>> sketches = t.sketches;
+  parallel_for(tiles.size(), kTilesPerChunk, options.threads, [&](std::size_t begin, std::size_t end) {
+    Shifter<T> shifter(data, codes.code, t);
     for (std::size_t l = begin; l < end; ++l) {
-      float* place = t.places[live[l]];
-      t.density[live[l]] = shifter.shift(place, next.data());
-      t.arrived[live[l]] = distance_below(place, next.data(), next.size(), still) <= still ? 1 : 0;
-      std::copy(next.begin(), next.end(), place);
+      const Rows<float>& next = shifter.shift(tiles[l]);
+      for (std::size_t i = 0; i < tiles[l].rows.size(); ++i) {
+        const Index row = tiles[l].rows[i];
+        t.density[row] = shifter.density(i);
+        t.arrived[row] = distance_below(t.places[row], next[i], next.stride(), still) < still ? 1 : 0;
+        std::copy_n(next[i], next.stride(), t.places[row]);
+        codes.code.encode(next[i], t.codes[row]);
+        codes.sketch.encode(next[i], sketches[row]);
+      }
     }
   });
-  return live.size();
+  t.sketches = std::move(sketches);
+  return moved;
+}
+
+/// For every row the leader closer than `radius`, or itself.
+template <class T>
+std::vector<Index> leaders_of(const Rows<Fine<T>>& rows, const Rows<Coarse<T>>& sketches, const CellIndex& index,
+                              const Codes& codes, double radius, int threads) {
+  const float sketched = static_cast<float>(radius) * codes.sketch.scale + codes.sketch.slack;
+  const float coded = static_cast<float>(radius) * codes.code.scale;
+  return points::find_leaders(sketches, index.cells, sketched, threads, [&](Index a, Index b) {
+    return distance_below(rows[a], rows[b], rows.stride(), coded) < coded;
+  });
 }
 
 /// Trajectories that met go on as one; one that has arrived takes the others in without moving.
-void coalesce(const MeanShiftOptions& options, Trajectories& t) {
-  if (options.coalesce <= 0) return;
-  const auto h = static_cast<float>(options.bandwidth);
-  const CellIndex index = CellBuilder(t.places, h).build();
+template <class T>
+void coalesce(const Codes& codes, const MeanShiftOptions& options, Trajectories<T>& t) {
+  t.index = build_cells(t.sketches, static_cast<float>(options.bandwidth) * codes.sketch.scale);
   const std::vector<Index> leader =
-      find_leaders(t.places, index.cells, static_cast<float>(options.coalesce) * h, options.threads);
+      leaders_of<T>(t.codes, t.sketches, t.index, codes, options.coalesce * options.bandwidth, options.threads);
+  std::vector<Index> kept;
   std::vector<Index> new_row(leader.size());
-  std::size_t kept = 0;
   for (std::size_t i = 0; i < leader.size(); ++i) {
     if (leader[i] != i) continue;
-    std::copy_n(t.places[i], t.places.stride(), t.places[kept]);
-    t.arrived[kept] = t.arrived[i];
-    t.density[kept] = t.density[i];
-    new_row[i] = static_cast<Index>(kept++);
+    new_row[i] = static_cast<Index>(kept.size());
+    t.arrived[kept.size()] = t.arrived[i];
+    t.density[kept.size()] = t.density[i];
+    kept.push_back(static_cast<Index>(i));
   }
   for (std::size_t i = 0; i < leader.size(); ++i) new_row[i] = new_row[leader[i]];
-  t.places.truncate(kept);
-  t.arrived.resize(kept);
-  t.density.resize(kept);
+  t.places.select(kept);
+  t.codes.select(kept);
+  t.sketches.select(kept);
+  t.arrived.resize(kept.size());
+  t.density.resize(kept.size());
   for (Index& trajectory : t.of_point) trajectory = new_row[trajectory];
-}
-
-/// The points with their coordinates in `order`, in padded rows.
-Rows padded_rows(const Eigen::Ref<const PointRows>& points, const std::vector<Eigen::Index>& order) {
-  Rows rows(static_cast<std::size_t>(points.rows()), (order.size() + kBlock - 1) / kBlock * kBlock);
-  for (std::size_t j = 0; j < rows.count(); ++j) {
-    for (std::size_t i = 0; i < order.size(); ++i) rows[j][i] = points(static_cast<Eigen::Index>(j), order[i]);
+  for (Cell& cell : t.index.cells) {
+    cell.center = new_row[cell.center];
+    std::size_t size = 0;
+    for (std::size_t i = 0; i < cell.members.size(); ++i) {
+      if (leader[cell.members[i]] != cell.members[i]) continue;
+      cell.members[size] = new_row[cell.members[i]];
+      cell.distances[size++] = cell.distances[i];
+    }
+    cell.members.resize(size);
+    cell.distances.resize(size);
   }
-  return rows;
 }
 
-/// Ends at full length in the order of their first point, with the coordinates back in place.
-MeanShift collect(const Trajectories& t, const std::vector<Eigen::Index>& order) {
+/// Replaces groups of points that share a leader by their mean; returns the new row of every point.
+std::vector<Index> merge_points(Rows<float>& points, std::vector<float>& multiplicity,
+                                const std::vector<Index>& leader) {
+  std::vector<Index> new_row(leader.size());
+  std::size_t kept = 0;
+  for (std::size_t j = 0; j < leader.size(); ++j) {
+    if (leader[j] == j) new_row[j] = static_cast<Index>(kept++);
+  }
+  for (std::size_t j = 0; j < leader.size(); ++j) new_row[j] = new_row[leader[j]];
+  Rows<float> merged(kept, points.stride());
+  multiplicity.assign(kept, 0);
+  for (std::size_t j = 0; j < leader.size(); ++j) {
+    float* mean = merged[new_row[j]];
+    const float* z = points[j];
+    const float share = 1 / ++multiplicity[new_row[j]];
+    for (std::size_t i = 0; i < merged.stride(); ++i) mean[i] += share * (z[i] - mean[i]);
+  }
+  points = std::move(merged);
+  return new_row;
+}
+
+/// Ends in the order of their first point.
+template <class T>
+MeanShift collect(const Trajectories<T>& t, Eigen::Index d) {
   MeanShift result;
   constexpr Index kNone = ~Index{0};
   std::vector<Index> number(t.places.count(), kNone);
@@ -359,107 +432,98 @@ MeanShift collect(const Trajectories& t, const std::vector<Eigen::Index>& order)
     result.end_of.push_back(number[trajectory]);
     if (t.arrived[trajectory] == 0) ++result.unfinished;
   }
-  result.ends.resize(static_cast<Eigen::Index>(used.size()), static_cast<Eigen::Index>(order.size()));
+  result.ends.resize(static_cast<Eigen::Index>(used.size()), d);
   for (std::size_t e = 0; e < used.size(); ++e) {
-    for (std::size_t i = 0; i < order.size(); ++i)
-      result.ends(static_cast<Eigen::Index>(e), order[i]) = t.places[used[e]][i];
+    std::copy_n(t.places[used[e]], d, result.ends.row(static_cast<Eigen::Index>(e)).data());
     result.density.push_back(t.density[used[e]]);
   }
   return result;
 }
 
-}  // namespace
+template <class C, class Encoder>
+Rows<C> encode_all(const Rows<float>& rows, const Encoder& encoder, std::size_t length, int threads) {
+  Rows<C> out(rows.count(), length);
+  parallel_for(rows.count(), kGathered, threads, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) encoder.encode(rows[i], out[i]);
+  });
+  return out;
+}
 
-MeanShift mean_shift(const Eigen::Ref<const PointRows>& points, const MeanShiftOptions& options,
-                     const Progress& progress) {
-  check(points, options);
-  if (points.rows() == 0) return {};
-  const auto h = static_cast<float>(options.bandwidth);
-  const std::vector<Eigen::Index> order = order_by_spread(points);
+/// Codes, sketches and cells of the points.
+template <class T>
+void arrange(const Rows<float>& points, const Codes& codes, const MeanShiftOptions& options, Data<T>& data) {
+  data.points = encode_all<Fine<T>>(points, codes.code, codes.code.low.size(), options.threads);
+  data.sketches = encode_all<Coarse<T>>(points, codes.sketch, codes.sketch.shift.size(), options.threads);
+  data.index = build_cells(data.sketches, static_cast<float>(options.bandwidth) * codes.sketch.scale);
+}
 
-  Data data{padded_rows(points, order), std::vector<float>(static_cast<std::size_t>(points.rows()), 1.0F), {}};
-  data.index = CellBuilder(data.points, h).build();
-  const std::vector<Index> leader =
-      find_leaders(data.points, data.index.cells, static_cast<float>(options.coalesce) * h, options.threads);
-  Trajectories trajectories{Rows(0, data.points.stride()), {}, {}, merge_rows(data.points, data.multiplicity, leader)};
-  data.index = CellBuilder(data.points, h).build();
-  trajectories.places = data.points;
-  trajectories.arrived.assign(data.points.count(), 0);
-  trajectories.density.assign(data.points.count(), 0);
-
+/// All rounds, with sketches of type T.
+template <class T>
+MeanShift run(Rows<float> points, const Codes& codes, const MeanShiftOptions& options, const Progress& progress) {
+  Data<T> data;
+  data.h = static_cast<float>(options.bandwidth) * codes.code.scale;
+  data.window = static_cast<float>(options.bandwidth) * codes.sketch.scale + codes.sketch.slack;
+  Trajectories<T> t;
+  arrange(points, codes, options, data);
+  t.of_point = merge_points(
+      points, data.multiplicity,
+      leaders_of<T>(data.points, data.sketches, data.index, codes, options.merge * options.bandwidth, options.threads));
+  arrange(points, codes, options, data);
+  t.places = std::move(points);
+  t.codes = data.points;
+  t.sketches = data.sketches;
+  t.index = data.index;
+  t.arrived.assign(t.places.count(), 0);
+  t.density.assign(t.places.count(), 0);
   std::size_t steps = 0;
   std::size_t rounds = 0;
-  for (int round = 0; round < options.max_iterations; ++round) {
-    const std::size_t moved = take_steps(data, options, trajectories);
+  for (; rounds < static_cast<std::size_t>(options.max_iterations); ++rounds) {
+    const std::size_t moved = take_steps(data, codes, options, t);
     if (moved == 0) break;
     steps += moved;
-    ++rounds;
-    if (round < kDenseRounds || round % kDenseRounds == 0) coalesce(options, trajectories);
-    if (!report(progress, "mean shift", static_cast<double>(round) / options.max_iterations))
+    coalesce(codes, options, t);
+    if (!report(progress, "mean shift", static_cast<double>(rounds) / options.max_iterations))
       throw Error(ErrorKind::interrupted, "mean shift: stopped on request");
   }
-  MeanShift result = collect(trajectories, order);
+  MeanShift result = collect(t, static_cast<Eigen::Index>(codes.code.low.size()));
   result.iterations = rounds;
   result.steps = steps;
   return result;
 }
 
-Modes find_modes(const MeanShift& shifted, const ModeOptions& options) {
-  const std::size_t count = shifted.density.size();
-  std::vector<std::size_t> points_of(count, 0);
-  for (const Index e : shifted.end_of) ++points_of[e];
-  const auto distance = [&](std::size_t a, std::size_t b) {
-    const auto row_a = shifted.ends.row(static_cast<Eigen::Index>(a));
-    return static_cast<double>((row_a - shifted.ends.row(static_cast<Eigen::Index>(b))).lpNorm<1>());
-  };
-
-  // Densest first, so that the result does not depend on the order of the points.
-  std::vector<Index> by_density(count);
-  std::iota(by_density.begin(), by_density.end(), Index{0});
-  std::stable_sort(by_density.begin(), by_density.end(),
-                   [&](Index a, Index b) { return shifted.density[a] > shifted.density[b]; });
-  std::vector<Index> modes;
-  std::vector<std::size_t> sizes;
-  for (const Index e : by_density) {
-    std::size_t nearest = modes.size();
-    double nearest_distance = options.join * options.bandwidth;
-    for (std::size_t m = 0; m < modes.size(); ++m) {
-      const double d = distance(e, modes[m]);
-      if (d < nearest_distance) {
-        nearest_distance = d;
-        nearest = m;
-      }
-    }
-    if (nearest == modes.size()) {
-      modes.push_back(e);
-      sizes.push_back(0);
-    }
-    sizes[nearest] += points_of[e];
+void check(const Eigen::Ref<const PointRows>& points, const MeanShiftOptions& options) {
+  if (!(options.bandwidth > 0) || !std::isfinite(options.bandwidth))
+    throw Error(ErrorKind::usage, fmt::format("mean shift: bandwidth {}, expected > 0", options.bandwidth));
+  for (const double radius : {options.merge, options.coalesce}) {
+    if (!(radius >= 0 && radius < 0.5))
+      throw Error(ErrorKind::usage, fmt::format("mean shift: merge or coalesce {}, expected 0..0.5", radius));
   }
+  if (options.period < 1 || options.period > kSketch)
+    throw Error(ErrorKind::usage, fmt::format("mean shift: period {}, expected 1..{}", options.period, kSketch));
+  if (!points.allFinite()) throw Error(ErrorKind::input, "mean shift: a point holds a number that is not finite");
+}
 
-  std::vector<std::size_t> by_size(modes.size());
-  std::iota(by_size.begin(), by_size.end(), std::size_t{0});
-  std::stable_sort(by_size.begin(), by_size.end(), [&](std::size_t a, std::size_t b) { return sizes[a] > sizes[b]; });
-  Modes result;
-  for (const std::size_t m : by_size) {
-    if (!result.ends.empty() && sizes[m] < options.min_points) break;
-    result.ends.push_back(modes[m]);
-    result.sizes.push_back(sizes[m]);
-  }
+}  // namespace
 
-  std::vector<int> mode_of_end(count, -1);
-  for (std::size_t e = 0; e < count; ++e) {
-    double nearest_distance = options.associate * options.bandwidth;
-    for (std::size_t m = 0; m < result.ends.size(); ++m) {
-      const double d = distance(e, result.ends[m]);
-      if (d < nearest_distance) {
-        nearest_distance = d;
-        mode_of_end[e] = static_cast<int>(m);
-      }
-    }
-  }
-  for (const Index e : shifted.end_of) result.mode_of.push_back(mode_of_end[e]);
-  return result;
+MeanShift mean_shift(const Eigen::Ref<const PointRows>& points, const MeanShiftOptions& given,
+                     const Progress& progress) {
+  check(points, given);
+  if (points.rows() == 0) return {};
+  MeanShiftOptions options = given;
+  if (options.exact) options.merge = options.coalesce = 0;
+  const auto d = static_cast<std::size_t>(points.cols());
+  Rows<float> rows(static_cast<std::size_t>(points.rows()), d);
+  for (std::size_t j = 0; j < rows.count(); ++j)
+    std::copy_n(points.row(static_cast<Eigen::Index>(j)).data(), d, rows[j]);
+  const double h = options.bandwidth;
+  const Codes plain{plain_code(d), plain_sketch(d, options)};
+  const Codes small{short_code(points), byte_sketch(plain.sketch, rows)};
+  // A rounding error has a variance of at most 1/4.
+  const double slack = static_cast<double>(small.sketch.slack / small.sketch.scale);
+  const double deviation = 0.5 * std::sqrt(static_cast<double>(d)) / static_cast<double>(small.code.scale);
+  if (options.exact || slack > kWidestSlack * h) return run<Plain>(std::move(rows), plain, options, progress);
+  if (deviation > kCodeError * h) return run<Medium>(std::move(rows), {plain.code, small.sketch}, options, progress);
+  return run<Small>(std::move(rows), small, options, progress);
 }
 
 }  // namespace sinew

@@ -2,18 +2,66 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <random>
 
 #include "solve/motion_clusters.h"
-#include "solve/saved_fit.h"
 
 namespace sinew {
 namespace {
 
+/// The motion that fits a patch best when it takes `share` of the weights there and the present ones keep the rest:
+/// with c what the bones make of the patch now, a fit of (y − (1 − share) c) / share. A small share gives bones that
+/// pull from beyond, as stretching by rigid bones needs.
+Eigen::MatrixXd fit_beside(const Problem& problem, const FitState& state, const std::vector<Index>& patch, double share,
+                           Transforms transforms) {
+  const Problem part = problem.sample(patch);
+  Eigen::MatrixXd motion = Eigen::MatrixXd::Zero(state.D.rows(), 4);
+  MotionClusters one;
+  one.labels.assign(patch.size(), 0);
+  one.D = motion;
+  SparseWeights weights = weights_of(one, 1);
+  WeightSums sums;
+  PassOptions sum_up;
+  sum_up.keep_weights = true;
+  weights_pass(part, bone_gram(part, motion), sum_up, weights, sums);
+  Eigen::MatrixXd cross = Eigen::MatrixXd::Zero(state.D.cols(), 4);  // Σ (w ⊗ u) uᵀ
+  for (const Index v : patch) {
+    const Eigen::Vector4d u(problem.rest()(0, v), problem.rest()(1, v), problem.rest()(2, v), 1);
+    for (std::size_t k = 0; k < state.weights.count[v]; ++k) {
+      const std::size_t slot = state.weights.slot(v) + k;
+      cross.middleRows<4>(4 * Eigen::Index{state.weights.bone[slot]}) += state.weights.value[slot] * u * u.transpose();
+    }
+  }
+  sums.C = (sums.C - (1 - share) * (state.D * cross)) / share;
+  BoneOptions bones;
+  bones.sweeps = 1;
+  update_bones(part, sums, bones, motion);
+  if (transforms == Transforms::rigid) return motion;
+  bones.transforms = transforms;
+  bones.stretch_cost = 1e-3;
+  update_bones(part, sums, bones, motion);
+  return motion;
+}
+
+/// A way out of a local minimum: this many bones and influences per vertex more for a while.
+struct Move {
+  int bones;
+  int influences;
+};
+constexpr Move kMoves[] = {{0, 3}, {1, 2}, {1, 0}, {2, 2}, {2, 0}, {3, 0}};
+
+constexpr double kShares[] = {1, 0.5, 0.25};  // of the weights that a new bone is fitted for
+constexpr double kPays = 1e-3;                // a move that lowers the value by less than this share does not pay
+constexpr double kHorizon = 30;               // iterations at the present rate that a trial may need to overtake
+constexpr int kLongest = 100;                 // iterations of a trial at most
+constexpr double kHopeless = 1.3;             // a start this far behind the best one after as many moves is given up
+constexpr double kSettled = 1e-4;             // tolerance of trials
+
 /// Adds bones where they would gain most, lets all settle, and takes away as many that matter least.
 void breathe(const Problem& problem, const RunOptions& run_options, int added, std::uint64_t seed, FitState& state) {
   const int bones = state.bones();
-  add_bones(state, propose_bones(problem, state, added, run_options.bones.transforms, seed));
+  add_bones(state, propose_bones(problem, state, added, run_options.bones.transforms, kShares, seed));
   RunOptions settle = run_options;
   settle.iterations = 12;
   settle.tolerance = 0;
@@ -21,15 +69,84 @@ void breathe(const Problem& problem, const RunOptions& run_options, int added, s
   shrink(problem, settle, bones, state);
 }
 
-/// Lets vertices have more influences for a while, then takes them back one by one.
-void loosen(const Problem& problem, const RunOptions& run_options, FitState& state) {
+void apply(const Problem& problem, const RunOptions& run_options, const Move& move, std::uint64_t seed,
+           FitState& state) {
+  const auto with = [&](int more) {
+    RunOptions loose = run_options;
+    loose.influences = std::min(run_options.influences + more, state.bones());
+    loose.iterations = 6;
+    loose.tolerance = 0;
+    return loose;
+  };
+  if (move.bones > 0) breathe(problem, with(move.influences), move.bones, seed, state);
+  for (int more = move.influences - (move.bones > 0 ? 1 : 0); more > 0; --more) run(problem, with(more), state);
+}
+
+/// Iterates as long as the value may fall below `target` at the rate it falls now.
+void pursue(const Problem& problem, const RunOptions& run_options, double target, FitState& state) {
   RunOptions settle = run_options;
-  settle.iterations = 6;
-  settle.tolerance = 0;
-  for (int more = 3; more > 0; --more) {
-    settle.influences = std::min(run_options.influences + more, state.bones());
-    run(problem, settle, state);
+  settle.iterations = kLongest;
+  settle.tolerance = kSettled;
+  std::vector<double> history;
+  settle.after = [&](const FitState& now) {
+    history.push_back(now.value);
+    const std::size_t n = history.size();
+    return n < 7 || now.value - kHorizon * (history[n - 5] - now.value) / 4 < target;
+  };
+  run(problem, settle, state);
+}
+
+/// What draws of one round depend on, so that a round can be repeated without those before it.
+std::uint64_t seed_of(std::uint64_t seed, int start, int round) {
+  std::seed_seq sequence{seed, seed >> 32, static_cast<std::uint64_t>(start), static_cast<std::uint64_t>(round)};
+  std::uint32_t words[2];
+  sequence.generate(words, words + 2);
+  return static_cast<std::uint64_t>(words[0]) << 32 | words[1];
+}
+
+/// One start of a search.
+struct Runner {
+  FitState state;
+  int start = 0;
+  int round = 0;
+  int failures = 0;  // moves in a row that did not pay
+};
+
+/// Takes a start away from where all begin: the first stays, the second comes from nearly dense weights made sparse
+/// step by step, any further one from more rigid parts than there are to be bones.
+void begin(const Problem& problem, const SearchOptions& options, Runner& runner) {
+  if (runner.start == 0) return;
+  const int bones = runner.state.bones();
+  const auto settle = [&](int influences, int iterations) {
+    RunOptions loose = options.run;
+    loose.influences = std::min(std::max(influences, options.run.influences), runner.state.bones());
+    loose.iterations = iterations;
+    loose.tolerance = 0;
+    run(problem, loose, runner.state);
+  };
+  if (runner.start == 1) {
+    settle(24, 30);
+    for (const int influences : {12, 8, 6, 5}) settle(influences, 8);
+  } else {
+    const int parts = bones + (runner.start - 1) * (bones + 1) / 2;
+    const MotionClusters clusters = cluster_by_motion(problem, static_cast<std::size_t>(parts));
+    if (static_cast<int>(clusters.count()) < bones) return;
+    runner.state.D = clusters.D;
+    runner.state.weights = weights_of(clusters, options.run.influences);
+    settle(0, 8);
+    shrink(problem, options.run, bones, runner.state);
   }
+  pursue(problem, options.run, 0, runner.state);
+}
+
+void try_move(const Problem& problem, const SearchOptions& options, Runner& runner) {
+  FitState trial = runner.state;
+  const Move& move = kMoves[static_cast<std::size_t>(runner.round) % std::size(kMoves)];
+  apply(problem, options.run, move, seed_of(options.seed, runner.start, runner.round), trial);
+  pursue(problem, options.run, runner.state.value, trial);
+  runner.failures = trial.value < runner.state.value * (1 - kPays) ? 0 : runner.failures + 1;
+  if (trial.value < runner.state.value) std::swap(runner.state, trial);
+  ++runner.round;
 }
 
 }  // namespace
@@ -49,7 +166,7 @@ std::vector<Index> patch_around(const Problem& problem, std::size_t seed, std::s
 }
 
 Eigen::MatrixXd propose_bones(const Problem& problem, const FitState& state, int count, Transforms transforms,
-                              std::uint64_t seed) {
+                              std::span<const double> shares, std::uint64_t seed) {
   constexpr int kCandidates = 12;
   std::mt19937_64 random(seed);
   std::vector<double> cumulative(problem.vertex_count());
@@ -65,16 +182,19 @@ Eigen::MatrixXd propose_bones(const Problem& problem, const FitState& state, int
     const double size = share * std::exp2(-3.0 * std::generate_canonical<double, 53>(random));
     const auto patch =
         patch_around(problem, static_cast<std::size_t>(v), static_cast<std::size_t>(std::max(6.0, size)));
-    candidates.middleCols<4>(4 * c) = fit_vertices(problem, patch, transforms);
+    candidates.middleCols<4>(4 * c) =
+        fit_beside(problem, state, patch, shares[static_cast<std::size_t>(c) % shares.size()], transforms);
   }
-  Eigen::MatrixXd chosen(state.D.rows(), 4 * count);
-  Eigen::MatrixXd D = state.D;
-  // Best of its own batch each: candidates of one batch compete, batches add up.
+  // Best of its own batch each, beside those chosen before.
+  Eigen::MatrixXd chosen(state.D.rows(), 0);
   for (int i = 0; i < count; ++i) {
-    const Eigen::MatrixXd batch = candidates.middleCols(4 * kCandidates * i, 4 * kCandidates);
-    const std::vector<double> gains = addition_gains(problem, D, state.weights, batch);
-    const auto best = std::max_element(gains.begin(), gains.end()) - gains.begin();
-    chosen.middleCols<4>(4 * i) = batch.middleCols<4>(4 * best);
+    Eigen::MatrixXd batch(state.D.rows(), chosen.cols() + 4 * kCandidates);
+    batch << chosen, candidates.middleCols(4 * kCandidates * i, 4 * kCandidates);
+    const std::vector<double> gains =
+        addition_gains(problem, state.D, state.weights, batch, static_cast<std::size_t>(i));
+    const auto best = std::max_element(gains.begin() + i, gains.end()) - gains.begin();
+    chosen.conservativeResize(Eigen::NoChange, chosen.cols() + 4);
+    chosen.rightCols<4>() = batch.middleCols<4>(4 * best);
   }
   return chosen;
 }
@@ -91,38 +211,34 @@ void shrink(const Problem& problem, const RunOptions& run_options, int bones, Fi
 }
 
 bool search_bones(const Problem& problem, const SearchOptions& options, FitState& state) {
-  std::mt19937_64 random(options.seed);
-  int first = 0;
-  int failures = 0;
-  if (const auto saved = resume(options.checkpoint, options.phase)) {
-    state = saved_fit(saved->arrays, "", problem.frame_count(), problem.vertex_count());
-    failures = static_cast<int>(saved_number(saved->arrays, "failures", 0, options.rounds));
-    first = static_cast<int>(saved->step);
-    for (int round = 0; round < first; ++round)
-      if (round % 5 != 4) random();  // what the earlier run drew
-  }
-  for (int round = first; round < options.rounds && failures < options.patience; ++round, ++failures) {
-    FitState trial = state;
-    const int kind = round % 5;
-    if (kind == 4) {
-      loosen(problem, options.run, trial);
-    } else {
-      const int added = kind == 3 ? 1 + state.bones() / 5 : 1 + kind;
-      breathe(problem, options.run, added, random(), trial);
+  const int most = options.starts * options.heat + options.rounds;
+  int done = 0;
+  const auto keep_going = [&] {
+    return !options.keep_going || options.keep_going(std::min(1.0, static_cast<double>(++done) / most));
+  };
+  bool going = true;
+  Runner best;
+  std::vector<double> leading(static_cast<std::size_t>(options.heat), std::numeric_limits<double>::infinity());
+  for (int start = 0; start < options.starts && going; ++start) {
+    Runner runner;
+    runner.start = start;
+    runner.state = state;
+    begin(problem, options, runner);
+    while (going && runner.round < options.heat) {
+      double& lead = leading[static_cast<std::size_t>(runner.round)];
+      try_move(problem, options, runner);
+      going = keep_going();
+      if (runner.state.value > kHopeless * lead) break;
+      lead = std::min(lead, runner.state.value);
     }
-    RunOptions settle = options.run;
-    settle.iterations = 30;
-    settle.tolerance = 1e-4;
-    run(problem, settle, trial);
-    if (trial.value < state.value * (1 - 1e-3)) failures = -1;
-    if (trial.value < state.value) std::swap(state, trial);
-    keep(options.checkpoint, options.phase, round + 1, [&](SavedArrays& arrays) {
-      save_fit(state, "", arrays);
-      arrays["failures"] = numbers({static_cast<double>(failures + 1)});
-    });
-    if (options.keep_going && !options.keep_going(static_cast<double>(round + 1) / options.rounds)) return false;
+    if (start == 0 || runner.state.value < best.state.value) std::swap(best, runner);
   }
-  return true;
+  while (going && best.round < options.rounds && best.failures < options.patience) {
+    try_move(problem, options, best);
+    going = keep_going();
+  }
+  std::swap(state, best.state);
+  return going;
 }
 
 }  // namespace sinew

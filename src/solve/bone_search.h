@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 
 #include "solve/fitter.h"
 
@@ -10,26 +11,28 @@ namespace sinew {
 /// Moves of whole bones that alternation cannot make.
 struct SearchOptions {
   RunOptions run;     // of the iterations after each move
-  int rounds = 12;    // moves tried
-  int patience = 10;  // stop after so many moves in a row that did not pay
+  int starts = 3;     // different ones, of which the best goes on
+  int heat = 6;       // moves every start may try before that
+  int rounds = 80;    // moves of the best start at most
+  int patience = 15;  // stop after so many moves in a row that lowered the value by less than 0.1 %
   std::uint64_t seed = 1;
   std::function<bool(double fraction)> keep_going;  // asked after every move; may be empty
-  Checkpoint* checkpoint = nullptr;                 // may be null: where the moves are kept, as this phase
-  std::string phase;
 };
 
-/// Tries moves in turn and keeps what lowers the objective: breathing (add 1, 2, 3 or B/5 bones where they would gain
-/// most, let all settle, take away as many that matter least) and loosening (more influences per vertex for a while).
-/// The number of bones stays. Returns false when asked to stop.
+/// Tries moves in turn and keeps what lowers the objective: more bones, added where they would gain most, and more
+/// influences per vertex for a while, until those that matter least are taken away again. Several starts try a few
+/// moves each, the best of them goes on until moves no longer pay. The number of bones stays. Returns false when asked
+/// to stop; the state is then the best so far.
 bool search_bones(const Problem& problem, const SearchOptions& options, FitState& state);
 
 /// The `count` vertices nearest to `seed` in the rest pose, ascending.
 std::vector<Index> patch_around(const Problem& problem, std::size_t seed, std::size_t count);
 
 /// `count` motions that would lower the objective most if added: rigid or affine fits of patches around vertices with
-/// large residuals, the best of several candidates each. `state.sums` must be current.
+/// large residuals, the best of several candidates each. Candidates are fitted in turn for each of `shares` of the
+/// weights, the present bones keeping the rest: 1 replaces them. `state.sums` must be current.
 Eigen::MatrixXd propose_bones(const Problem& problem, const FitState& state, int count, Transforms transforms,
-                              std::uint64_t seed);
+                              std::span<const double> shares, std::uint64_t seed);
 
 /// Takes bones away until `bones` remain, always the one whose absence costs least, with a few iterations after each.
 void shrink(const Problem& problem, const RunOptions& run, int bones, FitState& state);

@@ -15,6 +15,10 @@ constexpr std::size_t kFrames = 8;  // frames that share one run over the bones
 /// A bone that nearly no vertex follows keeps its motion: relative to the mean weight of bones.
 constexpr double kNothing = 1e-9;
 
+/// Cost of changing an affine motion, relative to the bone's weight: it holds blends that the data leave open where
+/// they were, and unlike the cost of stretch it never raises the objective.
+constexpr double kChangeCost = 1e-6;
+
 Eigen::Index index(std::size_t i) {
   return static_cast<Eigen::Index>(i);
 }
@@ -75,8 +79,7 @@ void update_rigid(const Problem& problem, const WeightSums& sums, const BoneOpti
   });
 }
 
-/// D = (C + λ m R̄)(S + λ m)⁻¹ over the free bones: λ draws each linear part to the closest rotation of what it was,
-/// and a much smaller cost of change keeps blends that the data leave open where they were.
+/// D = (C + λ m R̄)(S + λ m)⁻¹ over the free bones: λ draws each linear part to the closest rotation of what it was.
 void update_affine(const Problem& problem, const WeightSums& sums, const BoneOptions& options, Eigen::MatrixXd& D) {
   const auto B = static_cast<std::size_t>(D.cols() / 4);
   std::vector<Eigen::Index> free;
@@ -105,7 +108,7 @@ void update_affine(const Problem& problem, const WeightSums& sums, const BoneOpt
     if (locked_part.size() != 0) block -= locked_part.middleCols<4>(4 * bi);
     const double mass = sums.S(4 * bi + 3, 4 * bi + 3) + 1e-9 * mean_mass;
     const double stretch = options.stretch_cost * mass;
-    const double change = 1e-9 * mass;
+    const double change = kChangeCost * mass;
     for (Eigen::Index f = 0; f < D.rows(); f += 3) {
       const Eigen::Matrix3d common = problem.common().block<3, 3>(f, 0);
       const Eigen::Matrix3d linear = D.block<3, 3>(f, 4 * bi) + common;

@@ -143,6 +143,31 @@ void for_each_vertex(const Problem& problem, const Eigen::MatrixXf& D, std::size
   }
 }
 
+/// Sums of what visit(solver, sums) adds for every vertex, the solver holding the vertex with its present weights.
+template <class Visit>
+std::vector<double> sum_over_vertices(const Problem& problem, const BoneGram& gram, const SparseWeights& weights,
+                                      std::size_t size, const Visit& visit) {
+  const std::size_t vertices = problem.vertex_count();
+  const std::size_t step = part_size(vertices);
+  std::vector<std::vector<double>> parts((vertices + step - 1) / step, std::vector<double>(size, 0));
+  parallel_for(vertices, step, problem.threads(), [&](std::size_t begin, std::size_t end) {
+    VertexWeights solver(gram, weights.capacity);
+    Scratch scratch;
+    const auto visit_vertex = [&](std::size_t v, const float*, const float* products) {
+      solver.load(problem.rest().col(index(v)), products);
+      solver.set_support(weights.bone.data() + weights.slot(v), weights.value.data() + weights.slot(v),
+                         weights.count[v]);
+      visit(solver, parts[begin / step]);
+    };
+    for_each_vertex(problem, gram.products, begin, end, scratch, visit_vertex, [] {});
+  });
+  std::vector<double> sums(size, 0);
+  for (const auto& part : parts) {
+    for (std::size_t i = 0; i < size; ++i) sums[i] += part[i];
+  }
+  return sums;
+}
+
 double squared_difference(const SparseWeights& w, std::size_t a, std::size_t b) {
   double sum = 0;
   for (std::size_t k = 0; k < w.count[a]; ++k) {
@@ -315,59 +340,33 @@ void assign_pass(const Problem& problem, const BoneGram& gram, std::vector<Index
 }
 
 std::vector<double> removal_costs(const Problem& problem, const BoneGram& gram, const SparseWeights& weights) {
-  const std::size_t vertices = problem.vertex_count();
-  const std::size_t step = part_size(vertices);
   const auto B = static_cast<std::size_t>(gram.bones);
-  std::vector<std::vector<double>> parts((vertices + step - 1) / step, std::vector<double>(B, 0));
-  parallel_for(vertices, step, problem.threads(), [&](std::size_t begin, std::size_t end) {
-    std::vector<double>& costs = parts[begin / step];
-    VertexWeights solver(gram, weights.capacity);
-    Scratch scratch;
-    const auto visit = [&](std::size_t v, const float*, const float* products) {
-      solver.load(problem.rest().col(index(v)), products);
-      solver.set_support(weights.bone.data() + weights.slot(v), weights.value.data() + weights.slot(v),
-                         weights.count[v]);
-      const double now = solver.improve(0);
-      for (int k = 0; k < solver.count(); ++k) {
-        costs[static_cast<std::size_t>(solver.bone(k))] += std::max(0.0, solver.objective_without(k) - now);
-      }
-    };
-    for_each_vertex(problem, gram.products, begin, end, scratch, visit, [] {});
+  return sum_over_vertices(problem, gram, weights, B, [](VertexWeights& solver, std::vector<double>& costs) {
+    const double now = solver.improve(0);
+    for (int k = 0; k < solver.count(); ++k) {
+      costs[static_cast<std::size_t>(solver.bone(k))] += std::max(0.0, solver.objective_without(k) - now);
+    }
   });
-  std::vector<double> costs(B, 0);
-  for (const auto& part : parts) {
-    for (std::size_t b = 0; b < B; ++b) costs[b] += part[b];
-  }
-  return costs;
 }
 
 std::vector<double> addition_gains(const Problem& problem, const Eigen::MatrixXd& D, const SparseWeights& weights,
-                                   const Eigen::MatrixXd& candidates) {
+                                   const Eigen::MatrixXd& candidates, std::size_t chosen) {
   Eigen::MatrixXd joined(D.rows(), D.cols() + candidates.cols());
   joined << D, candidates;
-  const BoneGram gram = bone_gram(problem, joined);
-  const auto B = static_cast<std::size_t>(D.cols() / 4);
+  const auto B = static_cast<int>(D.cols() / 4);
   const auto added = static_cast<std::size_t>(candidates.cols() / 4);
-  const std::size_t vertices = problem.vertex_count();
-  const std::size_t step = part_size(vertices);
-  std::vector<std::vector<double>> parts((vertices + step - 1) / step, std::vector<double>(added, 0));
-  parallel_for(vertices, step, problem.threads(), [&](std::size_t begin, std::size_t end) {
-    std::vector<double>& gains = parts[begin / step];
-    VertexWeights solver(gram, weights.capacity);
-    Scratch scratch;
-    const auto visit = [&](std::size_t v, const float*, const float* products) {
-      solver.load(problem.rest().col(index(v)), products);
-      solver.set_support(weights.bone.data() + weights.slot(v), weights.value.data() + weights.slot(v),
-                         weights.count[v]);
-      for (std::size_t c = 0; c < added; ++c) gains[c] += solver.gain_towards(static_cast<int>(B + c));
-    };
-    for_each_vertex(problem, gram.products, begin, end, scratch, visit, [] {});
-  });
-  std::vector<double> gains(added, 0);
-  for (const auto& part : parts) {
-    for (std::size_t c = 0; c < added; ++c) gains[c] += part[c];
-  }
-  return gains;
+  const auto visit = [&](VertexWeights& solver, std::vector<double>& gains) {
+    double sure = 0;
+    for (std::size_t c = 0; c < added; ++c) {
+      const double gain = solver.gain_towards(B + static_cast<int>(c));
+      if (c < chosen) {
+        sure = std::max(sure, gain);
+      } else {
+        gains[c] += std::max(0.0, gain - sure);
+      }
+    }
+  };
+  return sum_over_vertices(problem, bone_gram(problem, joined), weights, added, visit);
 }
 
 double roughness(const Problem& problem, const EdgeWeights& edges, const SparseWeights& w) {

@@ -86,9 +86,10 @@ void assign_pass(const Problem& problem, const BoneGram& gram, std::vector<Index
 std::vector<double> removal_costs(const Problem& problem, const BoneGram& gram, const SparseWeights& weights);
 
 /// Decrease of the objective each candidate motion (3F×4 blocks of D) would bring at least, were it added to the bones:
-/// every vertex moves its weights towards the candidate as far as pays.
+/// every vertex moves its weights towards the candidate as far as pays. The first `chosen` of them are sure to come:
+/// gains of the others count beyond theirs.
 std::vector<double> addition_gains(const Problem& problem, const Eigen::MatrixXd& D, const SparseWeights& weights,
-                                   const Eigen::MatrixXd& candidates);
+                                   const Eigen::MatrixXd& candidates, std::size_t chosen = 0);
 
 /// Σ_edges l |w_a − w_b|².
 double roughness(const Problem& problem, const EdgeWeights& edges, const SparseWeights& weights);
@@ -99,7 +100,7 @@ double objective(const Problem& problem, const WeightSums& sums, const Eigen::Ma
 struct BoneOptions {
   Transforms transforms = Transforms::rigid;
   int sweeps = 2;                        // rigid: rounds over the bones
-  double stretch_cost = 1e-5;            // affine: cost of |A − closest rotation|², relative to the bone's weight
+  double stretch_cost = 1e-6;            // affine: cost of |A − closest rotation|², relative to the bone's weight
   std::span<const std::uint8_t> locked;  // B or empty: bones whose motion stays
 };
 

@@ -177,24 +177,4 @@ SparseWeights weights_of(const MotionClusters& clusters, int capacity) {
   return weights;
 }
 
-Eigen::MatrixXd fit_vertices(const Problem& problem, const std::vector<Index>& vertices, Transforms transforms) {
-  const Problem part = problem.sample(vertices);
-  MotionClusters all;
-  all.labels.assign(vertices.size(), 0);
-  all.D = Eigen::MatrixXd::Zero(index(3 * problem.frame_count()), 4);
-  fit_clusters(part, all);
-  if (transforms == Transforms::affine) {
-    SparseWeights weights = weights_of(all, 1);
-    WeightSums sums;
-    PassOptions options;
-    options.keep_weights = true;
-    weights_pass(part, bone_gram(part, all.D), options, weights, sums);
-    BoneOptions bones;
-    bones.transforms = transforms;
-    bones.stretch_cost = 1e-3;
-    update_bones(part, sums, bones, all.D);
-  }
-  return all.D;
-}
-
 }  // namespace sinew

@@ -26,7 +26,4 @@ MotionClusters split_into_patches(const Problem& problem, const MotionClusters& 
 /// One weight of 1 per vertex.
 SparseWeights weights_of(const MotionClusters& clusters, int capacity);
 
-/// Best rigid motion of a set of vertices, as a 3F×4 block of D.
-Eigen::MatrixXd fit_vertices(const Problem& problem, const std::vector<Index>& vertices, Transforms transforms);
-
 }  // namespace sinew

@@ -8,15 +8,12 @@
 #include "solve/bone_search.h"
 #include "solve/finish.h"
 #include "solve/fitter.h"
+#include "solve/given_rig.h"
 #include "solve/problem.h"
 #include "solve/ssdr_options.h"
 
 namespace sinew {
 namespace {
-
-Eigen::Index index(std::size_t i) {
-  return static_cast<Eigen::Index>(i);
-}
 
 void check_refit(const Sequence& sequence, const Rig& given, const RefitOptions& options) {
   const auto wrong = [](ErrorKind kind, const std::string& sentence) { throw Error(kind, sentence); };
@@ -46,45 +43,6 @@ void check_refit(const Sequence& sequence, const Rig& given, const RefitOptions&
   if (options.add_bones > 0 && options.part == RefitPart::motion) {
     wrong(ErrorKind::usage, "bones cannot be added when only motion is fitted: they would have no weights");
   }
-}
-
-SparseWeights weights_in(const Rig& given, int capacity) {
-  const auto K = static_cast<std::size_t>(given.weights.influences);
-  SparseWeights weights(given.vertex_count(), std::max(capacity, given.weights.influences));
-  for (std::size_t v = 0; v < given.vertex_count(); ++v) {
-    std::size_t count = 0;
-    for (std::size_t k = v * K; k < (v + 1) * K; ++k) {
-      if (!(given.weights.values[k] > 0)) continue;
-      weights.bone[weights.slot(v) + count] = static_cast<std::uint16_t>(given.weights.bones[k]);
-      weights.value[weights.slot(v) + count++] = given.weights.values[k];
-    }
-    weights.count[v] = static_cast<std::uint16_t>(count);
-  }
-  return weights;
-}
-
-/// Motions of the given rig in the problem's units; bones that may move start rigid where that is asked for.
-Eigen::MatrixXd motion_in(const Problem& problem, const Rig& given, const std::vector<std::uint8_t>& locked,
-                          Transforms transforms) {
-  Eigen::MatrixXd D = Eigen::MatrixXd::Zero(index(3 * problem.frame_count()), index(4 * given.bone_count()));
-  if (given.frame_count() != problem.frame_count()) return D;  // every bone follows the common motion
-  for (std::size_t f = 0; f < given.frame_count(); ++f) {
-    for (std::size_t b = 0; b < given.bone_count(); ++b) {
-      D.block<3, 4>(index(3 * f), index(4 * b)) =
-          problem.to_scaled(given.motion(f, b)) - problem.common().middleRows<3>(index(3 * f));
-    }
-  }
-  if (transforms == Transforms::affine) return D;
-  Eigen::Matrix3Xd centers(3, index(given.bone_count()));
-  for (std::size_t b = 0; b < given.bone_count(); ++b) {
-    centers.col(index(b)) = (given.bones[b].head.cast<double>() - problem.scaling().center) * problem.scaling().scale;
-  }
-  Eigen::MatrixXd rigid = D;
-  make_rigid(problem, centers, rigid);
-  for (std::size_t b = 0; b < given.bone_count(); ++b) {
-    if (locked[b] == 0) D.middleCols<4>(index(4 * b)) = rigid.middleCols<4>(index(4 * b));
-  }
-  return D;
 }
 
 /// What is locked comes out bit for bit as it went in.
@@ -148,7 +106,9 @@ Rig refit_ssdr(const Sequence& sequence, const Rig& given, const RefitOptions& o
     look.iterations = 1;
     look.update_bones = false;
     run(problem, look, state);
-    add_bones(state, propose_bones(problem, state, options.add_bones, options.solver.transforms, options.solver.seed));
+    const double whole[] = {1};
+    add_bones(state,
+              propose_bones(problem, state, options.add_bones, options.solver.transforms, whole, options.solver.seed));
   }
   const double start = now_seconds();
   last.after = [&](const FitState& now) {

@@ -23,17 +23,14 @@ constexpr std::size_t kSearchVertices = 1500;  // that stand for all while searc
 constexpr double kSearchTruncation = 0.1;      // E_RMS that the reduction of the search may leave out
 constexpr int kSwapPeriod = 4;                 // every so many passes a vertex tries to exchange a bone
 constexpr int kStartRounds = 30;               // under strict joints before starts are compared
+constexpr int kLoosenings = 3;                 // of the influences of all vertices, at the end
+constexpr int kLoosenRounds = 12;              // before and after each
+constexpr double kGoodEnough = 0.7;            // E_RMS below which bones are dropped rather than added
+constexpr double kHardlyRises = 1.03;          // of the error, for which a bone is dropped
+constexpr double kWorthIt = 0.9;               // of the error, for which a sixth more bones are added
+constexpr int kMostBones = 64;                 // to which they are added
+constexpr int kDropRounds = 6;                 // before either is judged
 constexpr double kStill = 5e-3;  // E_RMS that the common rigid motion may leave for a sequence to count as not moving
-
-void check_options(const SkeletonOptions& options) {
-  const auto refuse = [](const std::string& sentence) { throw Error(ErrorKind::usage, sentence); };
-  if (options.clusters < 1)
-    refuse(fmt::format("skeleton: {} initial clusters, at least 1 is needed", options.clusters));
-  if (options.influences < 1 || options.influences > 8)
-    refuse(fmt::format("skeleton: {} influences per vertex, 1 to 8 are possible", options.influences));
-  if (options.max_bones < 0) refuse(fmt::format("skeleton: at most {} bones are asked for", options.max_bones));
-  if (!(options.smoothness >= 0)) refuse("skeleton: smoothness is negative");
-}
 
 /// Over-complete clusters in connected patches [§3.4].
 MotionClusters parts_of(const Problem& problem, std::size_t clusters) {
@@ -54,19 +51,28 @@ void free_iterations(Rigging& rig) {
   update_weights(rig);
 }
 
-/// Takes bones away until `most` are left, while they are still free.
+/// Takes bones away until `most` are left, while they are still free: the cheapest quarter of the surplus at a time.
 void shrink_free(Rigging& rig, int most) {
+  const Problem& problem = *rig.problem;
   RunOptions run;
-  run.tolerance = 1e-3;
+  run.iterations = 4;
+  run.tolerance = 0;
   run.influences = rig.influences;
-  run.swap_period = 4;
-  if (rig.state.bones() > most) {
-    run.iterations = 8;
-    sinew::run(*rig.problem, run, rig.state);
-    shrink(*rig.problem, run, most, rig.state);
+  run.swap_period = rig.swap_period;
+  sinew::run(problem, run, rig.state);
+  while (rig.state.bones() > most) {
+    const std::vector<double> costs = removal_costs(problem, bone_gram(problem, rig.state.D), rig.state.weights);
+    std::vector<std::pair<double, int>> order;
+    for (int b = 0; b < rig.state.bones(); ++b) order.emplace_back(costs[static_cast<std::size_t>(b)], b);
+    std::sort(order.begin(), order.end());
+    order.resize(static_cast<std::size_t>((rig.state.bones() - most + 3) / 4));
+    std::sort(order.begin(), order.end(), [](const auto& x, const auto& y) { return x.second > y.second; });
+    for (const auto& [cost, b] : order) remove_bone(rig.state, b);
+    sinew::run(problem, run, rig.state);
   }
-  run.iterations = 50;
-  sinew::run(*rig.problem, run, rig.state);
+  run.iterations = 40;
+  run.tolerance = 1e-3;
+  sinew::run(problem, run, rig.state);
   update_weights(rig);
 }
 
@@ -75,7 +81,7 @@ void shrink_free(Rigging& rig, int most) {
 std::vector<std::size_t> cluster_counts(const SkeletonOptions& options) {
   if (options.max_bones == 0 || options.keep_all_bones) return {static_cast<std::size_t>(options.clusters)};
   std::vector<std::size_t> counts;
-  for (std::size_t quarters = 5; quarters <= 8; ++quarters)
+  for (std::size_t quarters = 5; quarters <= 10; ++quarters)
     counts.push_back(std::max<std::size_t>(1, static_cast<std::size_t>(options.max_bones) * quarters / 4));
   return counts;
 }
@@ -95,6 +101,27 @@ bool start_from(const MotionClusters& clusters, const std::vector<Index>& chosen
   return finished && converge(rig, kStartRounds);
 }
 
+/// Adds bones where that lowers the error markedly.
+bool grow_if_worth_it(Rigging& rig, std::uint64_t seed) {
+  if (rig.e_rms() < kGoodEnough || rig.state.bones() >= kMostBones) return false;
+  Rigging tried = rig;
+  grow_by(tried, std::max(1, rig.state.bones() / 6), seed + static_cast<std::uint64_t>(rig.state.bones()));
+  converge(tried, kDropRounds);
+  if (tried.e_rms() > kWorthIt * rig.e_rms()) return false;
+  rig = std::move(tried);
+  return true;
+}
+
+/// Takes away the bone that costs least where the error hardly rises, or stays too small to see.
+bool drop_if_cheap(Rigging& rig) {
+  Rigging tried = rig;
+  shrink_to(tried, rig.state.bones() - 1);
+  if (tried.e_rms() > kHardlyRises * rig.e_rms()) converge(tried, kDropRounds);
+  if (tried.e_rms() > std::max(kGoodEnough, kHardlyRises * rig.e_rms())) return false;
+  rig = std::move(tried);
+  return true;
+}
+
 /// The best of several starts, then moves that alternation cannot make; all on a sample of the vertices.
 bool find_skeleton(const Problem& problem, const std::vector<Index>& chosen, const SkeletonOptions& options,
                    FitReport& fit, const Progress& progress, Rigging& rig) {
@@ -104,9 +131,7 @@ bool find_skeleton(const Problem& problem, const std::vector<Index>& chosen, con
     const StepTimer timer(fit, "start");
     const bool still = problem.e_rms(problem.total_energy()) < kStill;
     if (still) fit.remark = "nothing moves but the mesh as a whole: one bone";
-    std::vector<std::size_t> counts = still ? std::vector<std::size_t>{1} : cluster_counts(options);
-    if (resumes(options.checkpoint, kSkeletonSearch)) counts.clear();  // an earlier run did them
-    for (const std::size_t count : counts) {
+    for (const std::size_t count : still ? std::vector<std::size_t>{1} : cluster_counts(options)) {
       Rigging tried = empty;
       finished = start_from(parts_of(problem, count), chosen, options, progress, tried);
       if (tried.state.squares < rig.state.squares) rig = std::move(tried);
@@ -114,10 +139,42 @@ bool find_skeleton(const Problem& problem, const std::vector<Index>& chosen, con
     }
   }
   const StepTimer timer(fit, "search");
-  return search_skeleton(rig, options.moves, options.seed, options.checkpoint, progress);
+  if (options.max_bones == 0 && !options.keep_all_bones && rig.state.bones() > 1) {
+    while (grow_if_worth_it(rig, options.seed) && report(progress, "search", 0)) continue;
+    while (rig.state.bones() > 1 && drop_if_cheap(rig) && report(progress, "search", 0)) continue;
+  }
+  return search_skeleton(rig, options.moves, options.seed, progress);
 }
 
 }  // namespace
+
+void check_options(const SkeletonOptions& options) {
+  const auto refuse = [](const std::string& sentence) { throw Error(ErrorKind::usage, sentence); };
+  if (options.clusters < 1)
+    refuse(fmt::format("skeleton: {} initial clusters, at least 1 is needed", options.clusters));
+  if (options.influences < 1 || options.influences > 8)
+    refuse(fmt::format("skeleton: {} influences per vertex, 1 to 8 are possible", options.influences));
+  if (options.max_bones < 0) refuse(fmt::format("skeleton: at most {} bones are asked for", options.max_bones));
+  if (!(options.smoothness >= 0)) refuse("skeleton: smoothness is negative");
+}
+
+bool settle_all(Rigging& rig, const SkeletonOptions& options, const RoundDone& done) {
+  if (!converge(rig, kLoosenRounds, done)) return false;
+  for (int i = 0; i < kLoosenings && options.moves > 0; ++i) {
+    Rigging tried = rig;
+    loosen(tried);
+    if (!converge(tried, kLoosenRounds, done)) return false;
+    if (tried.state.squares < rig.state.squares) rig = std::move(tried);
+  }
+  return converge(rig, options.strict_iterations, done);
+}
+
+void sum_up(Rigging& rig) {
+  PassOptions pass;
+  pass.keep_weights = true;
+  weights_pass(*rig.problem, bone_gram(*rig.problem, rig.state.D), pass, rig.state.weights, rig.state.sums);
+  rig.state.squares = rig.state.sums.squares;
+}
 
 void update_weights(Rigging& rig) {
   PassOptions pass;

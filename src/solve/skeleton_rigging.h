@@ -29,6 +29,9 @@ struct Rigging {
 /// Weights for the current bones [§3.7].
 void update_weights(Rigging& rig);
 
+/// The sums of the current weights, which stay.
+void sum_up(Rigging& rig);
+
 /// Iterative rigging with soft joints of growing weight [§3.3, §3.8.3]; bones whose weights degenerate are pruned
 /// [§3.9] while there are more than `fewest`. False: asked to stop.
 bool soft_rigging(Rigging& rig, int iterations, int fewest, const Progress& progress);
@@ -66,16 +69,22 @@ void grow_by(Rigging& rig, int count, std::uint64_t seed);
 /// Returns how many were exchanged.
 int exchange_edges(Rigging& rig);
 
+/// Allows more influences per vertex for a while, then takes them back one by one.
+void loosen(Rigging& rig);
+
 /// Rotations and joints of another tree for the same weights: a few rounds. Returns the squared error but for the
 /// constant of the data. Sums, not weights, are used: the cost does not depend on the number of vertices.
 double settle_tree(Rigging& rig, int rounds);
 
 /// Tries moves in turn: bones added where they gain most and as many taken away where that costs least, edges
 /// exchanged, influences loosened for a while. Goes on from results that are a little worse than the best, less and
-/// less so. The number of bones stays. The checkpoint may be null. False: asked to stop.
-bool search_skeleton(Rigging& best, int moves, std::uint64_t seed, Checkpoint* checkpoint, const Progress& progress);
+/// less so. The number of bones stays. False: asked to stop.
+bool search_skeleton(Rigging& best, int moves, std::uint64_t seed, const Progress& progress);
 
-/// The name of that loop in a checkpoint.
-inline constexpr const char* kSkeletonSearch = "search skeleton";
+/// Settles under strict joints, influences loosened a few times on the way. False: asked to stop.
+bool settle_all(Rigging& rig, const SkeletonOptions& options, const RoundDone& done);
+
+/// Throws Error{usage} for options out of range.
+void check_options(const SkeletonOptions& options);
 
 }  // namespace sinew

@@ -1,8 +1,8 @@
+#include <Eigen/Geometry>
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
-#include "sinew/math/rotation.h"
 #include "solve/bone_search.h"
 #include "solve/skeleton_rigging.h"
 
@@ -60,14 +60,17 @@ void strict_round(Rigging& rig, JointPoses& poses, int steps) {
   set_frames(*rig.problem, transforms_of(rig.tree, poses), rig.state.D);
 }
 
-/// a + beta · (a − b), rotations brought back to rotations.
+/// Goes on by beta times the last step: x + beta · (x − before), rotations along their axis.
 void extrapolate(double beta, const JointPoses& before, const Eigen::Matrix3Xd& joint_before, JointPoses& poses,
                  Eigen::Matrix3Xd& joint) {
   for (std::size_t f = 0; f < poses.frames(); ++f)
     for (Eigen::Index b = 0; b < poses.rotation[f].cols() / 3; ++b) {
       const Eigen::Matrix3d R = poses.rotation[f].middleCols<3>(3 * b);
-      const Eigen::Matrix3d ahead = R + beta * (R - before.rotation[f].middleCols<3>(3 * b));
-      poses.rotation[f].middleCols<3>(3 * b) = closest_rotation(ahead, R);
+      const Eigen::Quaterniond step(Eigen::Matrix3d(R * before.rotation[f].middleCols<3>(3 * b).transpose()));
+      // Steps are small: the vector part is half the angle along the axis.
+      const Eigen::Vector3d ahead = beta * (step.w() < 0 ? -1.0 : 1.0) * step.vec();
+      const Eigen::Quaterniond turn(1, ahead.x(), ahead.y(), ahead.z());
+      poses.rotation[f].middleCols<3>(3 * b) = turn.normalized().toRotationMatrix() * R;
     }
   poses.root += beta * (poses.root - before.root);
   joint += beta * (joint - joint_before);

@@ -19,7 +19,6 @@ namespace {
 constexpr std::size_t kTrianglesPerChunk = 256;
 constexpr double kSliver = 1e-7;     // twice the area over the longest edge squared below which there is no plane
 constexpr double kKernel = 0.95;     // radius of the kernel in h; see docs/algorithms/sma.md, "The window"
-constexpr double kCoalesce = 0.05;   // in h
 constexpr double kPartShare = 0.05;  // of all triangles that a part needs to become a bone of its own
 constexpr double kFlexFloor = 1e-6;  // pull of a flexible bone towards the rigid one, relative to the cores' spread
 
@@ -260,7 +259,7 @@ Cores find_cores(const Triangles& triangles, double epsilon, int threads, const 
   const double h = epsilon * static_cast<double>(triangles.rotations.cols());
   MeanShiftOptions shift;
   shift.bandwidth = kKernel * h;
-  shift.coalesce = kCoalesce;
+  shift.period = 9;
   shift.threads = threads;
   const MeanShift shifted = mean_shift(triangles.rotations, shift, progress);
   ModeOptions modes;

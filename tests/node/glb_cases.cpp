@@ -1,7 +1,6 @@
-/// Writes what the scripts in this folder check: glb_cases FOLDER [DATA]. Every rig of the glTF tests as NAME.glb, and
-/// for each of them and for every model in
-/// DATA/gltf a NAME.json that says which frames there are and which control point
-/// each vertex of the file is, with our positions of all frames in NAME.f32 (F×V×3).
+/// Writes what the scripts in this folder check: glb_cases FOLDER [DATA]. Every rig of the glTF tests and some solved
+/// ones as NAME.glb, and for each of them and for every model in DATA/gltf a NAME.json that says which frames there are
+/// and which control point each vertex of the file is, with our positions of all frames in NAME.f32 (F×V×3).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,6 +13,9 @@
 #include "sinew/core/error.h"
 #include "sinew/io/gltf.h"
 #include "sinew/io/output_file.h"
+#include "sinew/refine/corrections.h"
+#include "sinew/solve/sma.h"
+#include "support/jointed_bar.h"
 
 namespace {
 
@@ -45,14 +47,31 @@ void describe(const fs::path& folder, const std::string& name, const fs::path& f
                   static_cast<std::streamsize>(data.size() * sizeof(float)));
 }
 
-void write_cases(const fs::path& folder) {
-  for (const auto& entry : sinew::test::gltf_cases()) {
-    const fs::path file = folder / (entry.name + ".glb");
-    sinew::write_glb(file, entry.rig);
-    sinew::Sequence sequence = sinew::pose_all(entry.rig);
-    if (sequence.frame_count() == 0) sequence = sinew::read_gltf_sequence(file);
-    describe(folder, entry.name, file, sequence, {}, entry.rig.weights.influences);
-  }
+void write_case(const fs::path& folder, const std::string& name, const sinew::Rig& rig) {
+  const fs::path file = folder / (name + ".glb");
+  sinew::write_glb(file, rig);
+  sinew::Sequence sequence = sinew::pose_all(rig);
+  if (sequence.frame_count() == 0) sequence = sinew::read_gltf_sequence(file);
+  describe(folder, name, file, sequence, {}, rig.weights.influences);
+}
+
+/// Rigs as solvers make them: negative weights carried by mirrored helper bones, and corrections as morph targets.
+void write_solved(const fs::path& folder) {
+  const sinew::Sequence bar = sinew::test::jointed_bar();
+  sinew::FitReport report;
+  sinew::SmaOptions options;
+  options.weights = sinew::SmaWeights::tsvd;
+  options.influences = 2;  // and one for the helpers: within the four that three.js reads
+  sinew::Rig rig = sinew::solve_sma(bar, options, report);
+  write_case(folder, "solved-negative-weights", rig);
+  sinew::CorrectionReport corrected;
+  sinew::CorrectionOptions rank;
+  rank.rank = 3;
+  rig.corrections = sinew::fit_corrections(rig, bar, rank, corrected);
+  write_case(folder, "solved-negative-weights-corrected", rig);
+  sinew::Rig convex = sinew::solve_sma(bar, {}, report);
+  convex.corrections = sinew::fit_corrections(convex, bar, rank, corrected);
+  write_case(folder, "solved-corrected", convex);
 }
 
 /// Models from elsewhere, baked at their keys and, between keys, at 17 frames per second.
@@ -77,7 +96,8 @@ int main(int count, char** arguments) {
   try {
     fs::remove_all(arguments[1]);
     fs::create_directories(arguments[1]);
-    write_cases(arguments[1]);
+    for (const auto& entry : sinew::test::gltf_cases()) write_case(arguments[1], entry.name, entry.rig);
+    write_solved(arguments[1]);
     const char* data = std::getenv("SINEW_DATA");
     const fs::path models = fs::path(data != nullptr ? data : count > 2 ? arguments[2] : "") / "gltf";
     if (fs::is_directory(models)) bake_models(arguments[1], models);

@@ -84,6 +84,28 @@ TEST(Corrections, EveryRankIsBetterThanTheOneBeforeAndFullRankIsExact) {
   EXPECT_LT(error_at(c, static_cast<int>(kFrames)), 1e-4 * uncorrected);
 }
 
+/// The same frames over and over.
+Case repeated(const Case& once, std::size_t times) {
+  Case out = once;
+  const std::size_t frames = kFrames * times;
+  out.sequence.frames = Frames(frames, once.sequence.vertex_count());
+  out.rig.motion = Motion(frames, once.rig.bone_count());
+  for (std::size_t f = 0; f < frames; ++f) {
+    out.sequence.frames[f] = once.sequence.frames[f % kFrames];
+    for (std::size_t b = 0; b < once.rig.bone_count(); ++b) out.rig.motion(f, b) = once.rig.motion(f % kFrames, b);
+  }
+  out.sequence.times = out.rig.times = uniform_times(frames);
+  return out;
+}
+
+TEST(Corrections, RandomisedSvdOfManyFramesFindsTheSameShapes) {
+  // More than 400 frames go to the randomised SVD; repeating frames does not change the best shapes.
+  const Case few = wobbling_sheet();
+  const Case many = repeated(few, 50);
+  for (const int rank : {1, 3, 5})
+    EXPECT_NEAR(error_at(many, rank, 0), error_at(few, rank, 0), 1e-3 * error_at(few, 0));
+}
+
 TEST(Corrections, FittingInThePoseBeatsTheTruncatedSvdInTheRestPose) {
   const Case c = wobbling_sheet();
   CorrectionReport report;

@@ -120,6 +120,37 @@ TEST(Skeleton, TwoPartsThatNeverTouchHangUnderOneRoot) {
   EXPECT_LT(evaluate(rig, sequence, 1).rmse_percent, 0.05);
 }
 
+TEST(Skeleton, RefittedKeepsTheGivenHierarchyAndBringsBackDisplacedJoints) {
+  const Character character = small_character();
+  Rig given = character.truth;
+  given.jointed = false;  // the displaced joints do not hold
+  for (std::size_t b = 1; b < given.bone_count(); ++b)
+    given.bones[b].head += 0.03F * Vector3(b % 2 == 0 ? 1.0F : -1.0F, 0.5F, b % 3 == 0 ? -0.7F : 0.4F);
+  FitReport report;
+  const Rig rig = refit_skeleton(character.sequence, given, quick(), report);
+  rig.check();
+  EXPECT_TRUE(rig.jointed);
+  ASSERT_EQ(rig.bone_count(), given.bone_count());
+  for (std::size_t b = 0; b < rig.bone_count(); ++b) {
+    EXPECT_EQ(rig.bones[b].name, given.bones[b].name);
+    EXPECT_EQ(rig.bones[b].parent, given.bones[b].parent);
+  }
+  EXPECT_LT(evaluate(rig, character.sequence, 1).rmse_percent, 0.05);
+  const SkeletonMatchOptions near{1, 5};
+  EXPECT_LT(match_skeletons(given, character.truth, near).recall, 0.5) << "the start is too good to show anything";
+  EXPECT_GT(match_skeletons(rig, character.truth, near).recall, 0.8);
+}
+
+TEST(Skeleton, RefittingRefusesARigOfSeveralRoots) {
+  const Character character = small_character();
+  Rig given = character.truth;
+  given.jointed = false;
+  given.bones[2].parent = -1;
+  FitReport report;
+  test::expect_error(ErrorKind::input, "2 bones without a parent",
+                     [&] { refit_skeleton(character.sequence, given, quick(), report); });
+}
+
 TEST(Skeleton, EveryOddSequenceGivesAValidRig) {
   SkeletonOptions options = quick();
   options.clusters = 4;

@@ -4,6 +4,9 @@
 #include <cmath>
 
 #include "sinew/evaluate/errors.h"
+#include "sinew/io/io.h"
+#include "solve/sma_parts.h"
+#include "support/jointed_bar.h"
 #include "support/matchers.h"
 #include "support/support.h"
 #include "support/zoo.h"
@@ -11,42 +14,13 @@
 namespace sinew {
 namespace {
 
-/// A bar of three stiff pieces with short bends between, each piece on its own path.
-Sequence jointed_bar(std::size_t frames = 7) {
-  Sequence out;
-  out.name = "bar";
-  out.rest = test::grid_mesh(61, 9);
-  const Eigen::Index V = out.rest.positions.cols();
-  const float length = out.rest.positions.row(0).maxCoeff();
-  // Off the plane, so that flexible bones are determined in all directions.
-  for (Eigen::Index v = 0; v < V; ++v)
-    out.rest.positions(2, v) = 0.3F * std::sin(1.7F * out.rest.positions(0, v) + 2.1F * out.rest.positions(1, v));
-  out.frames = Frames(frames, static_cast<std::size_t>(V));
-  out.times = uniform_times(frames);
-  for (std::size_t f = 0; f < frames; ++f) {
-    for (Eigen::Index v = 0; v < V; ++v) {
-      Vector3 p = out.rest.positions.col(v);
-      // Bend at one third, then at two thirds of the length.
-      for (const float at : {2.0F / 3, 1.0F / 3}) {
-        const float x = at * length;
-        const float share = std::clamp((p.x() - x) / (0.03F * length) + 0.5F, 0.0F, 1.0F);
-        const float angle = share * (at > 0.5F ? 0.9F : -0.7F) * std::sin(0.8F * static_cast<float>(f) + at);
-        const Vector3 pivot(x, 0, 0);
-        p = pivot + Eigen::AngleAxisf(angle, Vector3(0.1F, 0.3F, 1).normalized()) * (p - pivot);
-      }
-      out.frames[f].col(v) = p + Vector3(0.2F * static_cast<float>(f), 0, 0);
-    }
-  }
-  return out;
-}
-
 double distortion(const Rig& rig, const Sequence& sequence) {
   rig.check();
   return evaluate(rig, sequence, 1).distortion_percent;
 }
 
 TEST(Sma, FindsTheStiffPiecesOfAJointedBar) {
-  const Sequence bar = jointed_bar();
+  const Sequence bar = test::jointed_bar();
   FitReport report;
   const Rig rig = solve_sma(bar, {}, report);
   EXPECT_EQ(rig.bone_count(), 3U);
@@ -56,7 +30,7 @@ TEST(Sma, FindsTheStiffPiecesOfAJointedBar) {
 }
 
 TEST(Sma, RigidBonesAreRotationsAndFitWorseThanFlexibleOnes) {
-  const Sequence bar = jointed_bar();
+  const Sequence bar = test::jointed_bar();
   SmaOptions options;
   FitReport report;
   const double flexible = distortion(solve_sma(bar, options, report), bar);
@@ -66,7 +40,7 @@ TEST(Sma, RigidBonesAreRotationsAndFitWorseThanFlexibleOnes) {
 }
 
 TEST(Sma, MovingTheWholeSequenceRigidlyMovesOnlyTheBones) {
-  const Sequence bar = jointed_bar();
+  const Sequence bar = test::jointed_bar();
   Sequence moved = bar;
   const Eigen::AngleAxisf turn(1.1F, Vector3(0.2F, 1, -0.4F).normalized());
   for (std::size_t f = 0; f < moved.frame_count(); ++f)
@@ -81,7 +55,7 @@ TEST(Sma, MovingTheWholeSequenceRigidlyMovesOnlyTheBones) {
 }
 
 TEST(Sma, NegativeWeightsAreWrittenAsAConvexRigThatPosesTheSame) {
-  const Sequence bar = jointed_bar();
+  const Sequence bar = test::jointed_bar();
   SmaOptions options;
   options.iterations = 0;
   FitReport report;
@@ -98,7 +72,7 @@ TEST(Sma, NegativeWeightsAreWrittenAsAConvexRigThatPosesTheSame) {
 }
 
 TEST(Sma, FitsWeightsToGivenBones) {
-  const Sequence bar = jointed_bar();
+  const Sequence bar = test::jointed_bar();
   FitReport report;
   Rig given = solve_sma(bar, {}, report);
   const double before = distortion(given, bar);
@@ -114,7 +88,7 @@ TEST(Sma, SearchesEpsilonForTheNumberOfBones) {
   SmaOptions options;
   options.bones = 2;
   FitReport report;
-  const Rig rig = solve_sma(jointed_bar(), options, report);
+  const Rig rig = solve_sma(test::jointed_bar(), options, report);
   EXPECT_EQ(rig.bone_count(), 2U);
   EXPECT_FALSE(report.search.empty());
 }
@@ -137,7 +111,37 @@ TEST(Sma, RefusesOptionsOutOfRange) {
   FitReport report;
   SmaOptions options;
   options.epsilon = 0;
-  test::expect_error(ErrorKind::usage, "epsilon", [&] { solve_sma(jointed_bar(2), options, report); });
+  test::expect_error(ErrorKind::usage, "epsilon", [&] { solve_sma(test::jointed_bar(2), options, report); });
+}
+
+TEST(Sma, FastMeanShiftAssociatesTrianglesOfTheHorseAsTheExactOneDoes) {
+  SINEW_NEEDS_DATA();
+  const Sequence horse = read_sequence({test::data_folder() / "sequences/horse-gallop"});
+  const sma::Triangles triangles = sma::triangle_rotations(horse, 1);
+  // Every fifth triangle: the exact search takes seconds.
+  PointRows points(triangles.rotations.rows() / 5, triangles.rotations.cols());
+  for (Eigen::Index j = 0; j < points.rows(); ++j) points.row(j) = triangles.rotations.row(5 * j);
+  MeanShiftOptions shift;
+  shift.bandwidth = 0.05 * static_cast<double>(points.cols());
+  shift.period = 9;
+  ModeOptions options;
+  options.bandwidth = shift.bandwidth;
+  options.min_points = sma::significant_size(static_cast<std::size_t>(points.rows()));
+  const MeanShift fast = mean_shift(points, shift);
+  shift.exact = true;
+  const MeanShift exact = mean_shift(points, shift);
+  const Modes fast_modes = find_modes(fast, options);
+  const Modes exact_modes = find_modes(exact, options);
+  std::size_t other_end = 0;
+  std::size_t other_mode = 0;
+  for (std::size_t j = 0; j < exact.end_of.size(); ++j) {
+    const auto end = fast.ends.row(static_cast<Eigen::Index>(fast.end_of[j]));
+    const auto expected = exact.ends.row(static_cast<Eigen::Index>(exact.end_of[j]));
+    if ((end - expected).lpNorm<1>() >= options.associate * options.bandwidth) ++other_end;
+    if (fast_modes.mode_of[j] != exact_modes.mode_of[j]) ++other_mode;
+  }
+  EXPECT_LE(other_end, exact.end_of.size() / 1000);
+  EXPECT_LE(other_mode, exact.end_of.size() / 1000);
 }
 
 }  // namespace

@@ -1,11 +1,15 @@
 #include "sinew/solve/ssdr.h"
 
 #include <Eigen/Geometry>
+#include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <numeric>
 #include <random>
 #include <set>
 
 #include "sinew/evaluate/errors.h"
+#include "sinew/io/io.h"
 #include "support/matchers.h"
 #include "support/support.h"
 #include "support/zoo.h"
@@ -163,6 +167,50 @@ TEST(Ssdr, TheOrderOfFramesDoesNotMatter) {
   for (std::size_t f = 0; f < 6; ++f) shuffled.frames[f] = sequence.frames[5 - f];
   EXPECT_NEAR(solved_error(sequence, options_for(3)), solved_error(shuffled, options_for(3)),
               0.02 * solved_error(sequence, options_for(3)));
+}
+
+TEST(Ssdr, NumberingTheVerticesAndFramesOtherwiseDoesNotMatter) {
+  const Sequence sequence = pose_all(planted_rig(6));
+  const std::size_t V = sequence.vertex_count();
+  std::vector<Index> place(V);  // where vertex v goes
+  std::iota(place.begin(), place.end(), 0);
+  std::shuffle(place.begin(), place.end(), std::mt19937(3));
+  const std::size_t order[] = {4, 0, 3, 5, 1, 2};
+  Sequence shuffled = sequence;
+  for (std::size_t v = 0; v < V; ++v) {
+    const auto from = static_cast<Eigen::Index>(v);
+    shuffled.rest.positions.col(place[v]) = sequence.rest.positions.col(from);
+    for (std::size_t f = 0; f < 6; ++f) shuffled.frames[f].col(place[v]) = sequence.frames[order[f]].col(from);
+  }
+  for (Index& corner : shuffled.rest.corners) corner = place[corner];
+  for (const Transforms transforms : {Transforms::rigid, Transforms::affine}) {
+    SsdrOptions options = options_for(3);
+    options.transforms = transforms;
+    const double error = solved_error(sequence, options);
+    EXPECT_NEAR(error, solved_error(shuffled, options), 0.02 * error);
+  }
+}
+
+TEST(Ssdr, EveryDataSetGivesTheBonesAskedFor) {
+  SINEW_NEEDS_DATA();
+  int sets = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(test::data_folder() / "sequences")) {
+    SCOPED_TRACE(entry.path().filename().string());
+    const Sequence sequence = read_sequence({entry.path()});
+    SsdrOptions options = options_for(23, Effort::fast);
+    options.max_iterations = 2;
+    FitReport report;
+    const Rig rig = solve_ssdr(sequence, options, report);
+    rig.check();
+    EXPECT_EQ(rig.bone_count(), 23U);
+    std::set<Index> used;
+    for (std::size_t i = 0; i < rig.weights.values.size(); ++i) {
+      if (rig.weights.values[i] > 0) used.insert(rig.weights.bones[i]);
+    }
+    EXPECT_EQ(used.size(), 23U) << "bones without a vertex";
+    ++sets;
+  }
+  EXPECT_GE(sets, 10);
 }
 
 TEST(Ssdr, SameBitsForOneTwoAndSevenThreads) {

@@ -5,7 +5,6 @@
 #include "inputs.h"
 #include "report.h"
 #include "sinew/core/error.h"
-#include "solve.h"
 
 namespace sinew::tool {
 namespace {
@@ -23,17 +22,26 @@ Json facts_of_inputs(const SequenceInputs& inputs) {
     } catch (const Error&) {  // not a rig: whatever is wrong with it as a sequence is said below
     }
   }
-  const Sequence sequence = read_inputs(inputs);
-  Json facts = facts_of(sequence);
-  const SolveEstimate estimate = estimate_of("ssdr", sequence, {});
-  facts["solve"] = {{"memory_bytes", estimate.bytes}, {"seconds", estimate.seconds}};
-  return facts;
+  return facts_of(read_inputs(inputs));
 }
 
 /// An Alembic archive of which no part is chosen is described object by object, hidden ones and other types as well.
 bool is_whole_archive(const SequenceInputs& inputs) {
   return inputs.paths.size() == 1 && inputs.frames.empty() && inputs.read.mesh.empty() &&
          inputs.paths.front().extension() == ".abc";
+}
+
+/// What the sma solver found: the share of triangles that move nearly rigidly, in all and for each bone.
+void print_near_rigid(const Json& notes) {
+  const Json& fraction = notes["near_rigid_fraction"];
+  if (fraction.is_number()) fmt::print("{:<11} {:.3f} of the triangles\n", "near-rigid", fraction.get<double>());
+  const auto shares = notes.find("core_share");
+  if (shares == notes.end() || !shares->is_array()) return;
+  std::string text;
+  for (const Json& share : *shares) {
+    if (share.is_number()) text += fmt::format("{}{:.1f}", text.empty() ? "" : " ", 100 * share.get<double>());
+  }
+  fmt::print("{:<11} {} % of the triangles, bone by bone\n", "cores", text);
 }
 
 void print_facts(const Json& facts) {
@@ -58,12 +66,11 @@ void print_facts(const Json& facts) {
     if (facts["corrections"].get<std::size_t>() > 0)
       line("corrections", fmt::format("rank {}", facts["corrections"].get<std::size_t>()));
   }
+  if (facts.contains("compression_ratio"))
+    line("compression", fmt::format("{}× fewer numbers than the sequence", short_number(number("compression_ratio"))));
+  if (facts.contains("notes") && facts["notes"].contains("near_rigid_fraction")) print_near_rigid(facts["notes"]);
   line("diagonal", short_number(number("diagonal")));
   line("memory", size_text(number("memory_bytes")));
-  if (facts.contains("solve"))
-    line("to solve", fmt::format("at most {} of memory and about {} (20 bones; solve --dry-run: other options)",
-                                 size_text(facts["solve"]["memory_bytes"].get<double>()),
-                                 duration_text(facts["solve"]["seconds"].get<double>())));
 }
 
 }  // namespace

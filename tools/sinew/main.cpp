@@ -1,10 +1,8 @@
 #include <fmt/format.h>
-#include <sys/resource.h>
 
-#include <cstdio>
-#include <cstdlib>
+#include <algorithm>
 #include <new>
-#include <string_view>
+#include <numeric>
 
 #include "commands.h"
 #include "interrupt.h"
@@ -23,17 +21,58 @@ class HelpFormatter : public CLI::Formatter {
   }
 };
 
-/// `status`, or that of an output that cannot be written when what was printed did not arrive.
-int flushed(int status) {
-  const bool arrived = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
-  if (arrived) return status;
-  fmt::print(stderr, "sinew: standard output: cannot be written\n");
-  return sinew::exit_code(sinew::ErrorKind::output);
+/// Letters to change, add or leave out to turn one word into the other.
+std::size_t edit_distance(const std::string& a, const std::string& b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t above = row[j];
+      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      diagonal = above;
+    }
+  }
+  return row.back();
 }
 
-int run(int argc, char** argv) {
+/// The command or option that `word` was probably meant to be; empty if there is none.
+std::string meant(const CLI::App& app, const CLI::App& command, const std::string& word) {
+  std::vector<std::string> known;
+  for (const CLI::Option* option : command.get_options())
+    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+  for (const CLI::App* other : app.get_subcommands([](const CLI::App*) { return true; }))
+    known.push_back(other->get_name());
+  std::string best;
+  for (const std::string& name : known)
+    if (edit_distance(word, name) < (best.empty() ? std::size_t{3} : edit_distance(word, best))) best = name;
+  return best;
+}
+
+/// What was wrong with the command line, in one sentence, and where to look. A word that nobody knows comes first: it
+/// is often the reason why something else is missing.
+void print_usage_error(const CLI::App& app, const CLI::ParseError& error) {
+  const auto commands = app.get_subcommands();
+  const CLI::App& command = commands.empty() ? app : *commands.front();
+  const std::string name = commands.empty() ? "sinew" : "sinew " + command.get_name();
+  const std::vector<std::string> unknown = app.remaining(true);
+  if (unknown.empty()) {
+    fmt::print(stderr, "{}: {}\n", name, error.what());
+  } else {
+    const std::string word = unknown.front().substr(0, unknown.front().find('='));
+    const std::string guess = meant(app, command, word);
+    fmt::print(stderr, "{}: {} is not known here{}\n", name, word,
+               guess.empty() ? "" : fmt::format("; did you mean {}?", guess));
+  }
+  fmt::print(stderr, "'{} --help' lists what there is\n", name);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
   using namespace sinew;
-  CLI::App app("sinew: animated meshes to skinned rigs, and skinned rigs cheap to play");
+  CLI::App app("sinew: animated meshes to skinned rigs, and skinned rigs cheap to play", "sinew");
   app.set_version_flag("--version", std::string("sinew ") + SINEW_VERSION);
   app.require_subcommand(1);
   app.formatter(std::make_shared<HelpFormatter>());
@@ -50,15 +89,19 @@ int run(int argc, char** argv) {
   tool::add_bench(app);
   app.footer(
       "'sinew COMMAND --help' explains one command. Data goes to stdout, everything else to stderr.\n"
-      "Exit status: 0 done, 2 wrong usage, 3 input or output that cannot be used, 4 no usable model or not\n"
-      "enough memory, 130 interrupted.");
+      "Exit status: 0 done, 2 wrong usage, 3 input or output that cannot be used, 4 solved but not usable,\n"
+      "130 interrupted.");
+  if (argc == 1) {
+    fmt::print(stderr, "{}", app.help());
+    return exit_code(ErrorKind::usage);
+  }
   tool::catch_interrupts();
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help_or_version) {
     return app.exit(help_or_version);
   } catch (const CLI::ParseError& error) {
-    app.exit(error);
+    print_usage_error(app, error);
     return exit_code(ErrorKind::usage);
   } catch (const Error& error) {
     fmt::print(stderr, "sinew: {}\n", error.what());
@@ -67,26 +110,8 @@ int run(int argc, char** argv) {
     fmt::print(stderr, "sinew: not enough memory\n");
     return exit_code(ErrorKind::unusable);
   } catch (const std::exception& error) {
-    if (std::ferror(stdout) != 0) return exit_code(ErrorKind::output);  // said once it is flushed
-    // Threads need memory too: the library that starts them says so in words of its own.
-    const bool thread = std::string_view(error.what()).find("pthread_create") != std::string_view::npos;
-    fmt::print(stderr, "sinew: {}{}\n", thread ? "not enough memory for its threads: " : "", error.what());
+    fmt::print(stderr, "sinew: {}\n", error.what());
     return exit_code(ErrorKind::unusable);
   }
   return 0;
-}
-
-/// Whether the memory of this process is limited (ulimit -v).
-bool memory_limited() {
-  rlimit limit{};
-  return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
-}
-
-}  // namespace
-
-int main(int argc, char** argv) {
-  const int status = flushed(run(argc, argv));
-  // Everything is written and tidied up. Libraries that could not start their threads may wait for them for good.
-  if (memory_limited()) std::_Exit(status);
-  return status;
 }

@@ -40,6 +40,18 @@ void add_mesh_facts(const Mesh& mesh, Json& out) {
   out["enclosing_radius"] = smallest_enclosing_sphere(mesh.positions).radius;
 }
 
+/// Numbers of the sequence over numbers of the rig, as [JamesTwigg2005] counts: rest positions, weights, and per frame
+/// seven numbers for a rigid bone, twelve for an affine one, one for each correction, whose shapes also count.
+double compression_ratio(const Rig& rig) {
+  const auto V = static_cast<double>(rig.vertex_count());
+  const auto F = static_cast<double>(rig.frame_count());
+  const double per_bone = rig.transforms == Transforms::rigid ? 7 : 12;
+  const double rank = rig.corrections ? static_cast<double>(rig.corrections->rank()) : 0;
+  const double numbers = 3 * V + used_influences(rig.weights) * V +
+                         per_bone * static_cast<double>(rig.bone_count()) * F + rank * (3 * V + F);
+  return 3 * V * F / numbers;
+}
+
 /// Characters that a terminal shows, for UTF-8 text.
 std::size_t shown_width(const std::string& text) {
   return static_cast<std::size_t>(
@@ -84,6 +96,9 @@ Json facts_of(const Rig& rig) {
     out["two_layer"] = {{"virtual_bones", rig.two_layer->virtual_bone_count()},
                         {"bones_per_virtual_bone", rig.two_layer->dictionary.slots},
                         {"virtual_bones_per_vertex", rig.two_layer->coefficients.slots}};
+  out["compression_ratio"] = compression_ratio(rig);
+  const Json notes = Json::parse(rig.notes, nullptr, false);
+  if (notes.is_object()) out["notes"] = notes;
   out["memory_bytes"] = rig.weights.values.size() * (sizeof(float) + sizeof(Index)) +
                         rig.frame_count() * rig.bone_count() * sizeof(Affine) + rig.vertex_count() * 3 * sizeof(float);
   return out;
@@ -128,13 +143,6 @@ std::string short_number(double value) {
   if (value == 0) return "0";
   if (std::abs(value) >= 100 && std::abs(value) < 1e6) return fmt::format("{:.0f}", value);
   return fmt::format("{:.3g}", value);
-}
-
-std::string duration_text(double seconds) {
-  if (seconds < 1) return "1 s";
-  if (seconds < 90) return fmt::format("{:.0f} s", seconds);
-  if (seconds < 90 * 60) return fmt::format("{:.0f} min", seconds / 60);
-  return fmt::format("{:.1f} h", seconds / 3600);
 }
 
 std::string size_text(double bytes) {

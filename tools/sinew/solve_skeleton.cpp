@@ -9,7 +9,7 @@ Method skeleton_method() {
   Method method;
   method.name = "skeleton";
   method.summary = "a joint hierarchy whose bones only rotate (also: --skeleton)";
-  method.takes = {"--influences", "--smoothness", "--iterations", "--max-bones", "--skeleton"};
+  method.takes = {"--influences", "--smoothness", "--iterations", "--max-bones", "--skeleton", "--rig", "--fit"};
   method.add_options = [own](CLI::App& command) {
     command.add_option("--clusters", own->clusters, "Rigid parts to start from, more than the skeleton needs (48)")
         ->check(CLI::Range(1, 1000));
@@ -30,8 +30,11 @@ Method skeleton_method() {
     all.moves = options.quality == Quality::fast ? 0 : options.quality == Quality::best ? 200 : all.moves;
     all.seed = options.seed;
     all.threads = options.threads;
-    all.checkpoint = options.checkpoint;
-    return solve_skeleton(sequence, all, report, progress);
+    if (!options.given) return solve_skeleton(sequence, all, report, progress);
+    if (options.fit != "joints")
+      throw Error(ErrorKind::usage, "--skeleton keeps the hierarchy of --rig with --fit joints only");
+    if (all.max_bones > 0) throw Error(ErrorKind::usage, "--rig brings its own bones: --max-bones does not go with it");
+    return refit_skeleton(sequence, *options.given, all, report, progress);
   };
   return method;
 }

@@ -15,9 +15,12 @@ using PointRows = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::Ro
 
 struct MeanShiftOptions {
   double bandwidth = 1;      // h > 0: radius of the kernel in the 1-norm
-  double coalesce = 0.02;    // points and trajectories closer than coalesce·h go on as one; 0: each on its own
+  double merge = 0.05;       // points closer than merge·h are replaced by their mean; 0: none
+  double coalesce = 0.02;    // trajectories closer than coalesce·h go on as one; 0: each on its own
   double tolerance = 1e-3;   // a trajectory has arrived when it moves by <= tolerance·h
   int max_iterations = 100;  // of one trajectory
+  bool exact = false;        // the reference: nothing coalesces and distances are those of the floats
+  std::size_t period = 1;    // coordinates i and i + period mostly change alike, 1..256; a hint that saves time
   int threads = 0;
 };
 
@@ -34,9 +37,9 @@ struct MeanShift {
 /// Fixed-bandwidth mean shift in the 1-norm [ComaniciuMeer2002; GeorgescuEtAl2003]: from every point x it iterates
 /// x ← Σ_j w_j z_j / Σ_j w_j with w_j = max(0, 1 − |x − z_j|₁ / h)².
 ///
-/// Exact neighbour search: points are held in cells of radius h/2, and the triangle inequality excludes what cannot be
-/// within h; coordinates are summed in order of spread so that a distance stops early. The one approximation is
-/// `coalesce`, whose effect is bounded in docs/algorithms/sma.md. Same bits for any thread count.
+/// Neighbours are found through short sketches of the points in cells; distances are then computed on all coordinates,
+/// rounded to 12 bits where that disturbs them by less than 2e-4 h. Beyond that rounding the approximations are `merge`
+/// and `coalesce`; docs/algorithms/sma.md says what they change. Same bits for any thread count.
 /// Throws Error{input} for non-finite numbers, Error{usage} for options out of range, Error{interrupted}.
 MeanShift mean_shift(const Eigen::Ref<const PointRows>& points, const MeanShiftOptions& options,
                      const Progress& progress = {});

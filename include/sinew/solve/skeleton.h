@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <string>
 
-#include "sinew/core/checkpoint.h"
 #include "sinew/core/fit_report.h"
 #include "sinew/core/progress.h"
 #include "sinew/core/rig.h"
@@ -19,11 +18,10 @@ struct SkeletonOptions {
   double smoothness = 1e-6;     // ω of the rigidness Laplacian on the final weights [Le2014 §3.7.2]
   int soft_iterations = 20;     // with joint constraints of growing weight [Le2014 §3.3]
   int strict_iterations = 60;   // with joints that hold exactly
-  int moves = 60;               // moves of bones and joints that are tried
+  int moves = 80;               // moves of bones and joints that are tried
   std::string root;             // name of the bone to become the root; empty or "auto": nearest the rest centroid
   std::uint64_t seed = 1;
   int threads = 0;
-  Checkpoint* checkpoint = nullptr;  // where the state is kept now and then
 };
 
 /// Skeletal rigging from example poses [Le2014 §3]: a joint hierarchy whose bones only rotate about joints fixed on
@@ -34,6 +32,12 @@ struct SkeletonOptions {
 /// differ: docs/algorithms/skeleton.md. A sequence that never moves gives one bone and a remark.
 /// Throws Error{input} as Sequence::check does, Error{usage} for options out of range.
 Rig solve_skeleton(const Sequence& sequence, const SkeletonOptions& options, FitReport& report,
+                   const Progress& progress = {});
+
+/// Fits a given hierarchy instead of finding one: bones, names and parents stay; joint positions, weights and rotations
+/// are refined under strict joints. The motion of the given rig is the start where it has as many frames.
+/// Throws Error{input} when the rig has not one root or not the sequence's vertices.
+Rig refit_skeleton(const Sequence& sequence, const Rig& given, const SkeletonOptions& options, FitReport& report,
                    const Progress& progress = {});
 
 }  // namespace sinew

@@ -1,0 +1,133 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <map>
+
+#include "bench.h"
+#include "sinew/io/io.h"
+#include "sinew/math/adjacency.h"
+#include "sinew/solve/sma_timing.h"
+
+namespace sinew::tool {
+namespace {
+
+/// What is measured.
+struct Request {
+  std::vector<std::filesystem::path> sequences;
+  double epsilon = 0.05;
+  std::size_t scaling = 0;  // triangles up to which a mesh is subdivided; 0: as it is
+};
+
+/// Where the vertices of a subdivided mesh come from: a vertex of the old mesh twice, or the two ends of an edge.
+struct Subdivision {
+  Mesh mesh;
+  std::vector<std::pair<Index, Index>> parents;
+
+  Points positions(const Eigen::Ref<const Points>& old, const Adjacency& rings) const {
+    Points middle(3, static_cast<Eigen::Index>(parents.size()));
+    for (std::size_t v = 0; v < parents.size(); ++v)
+      middle.col(static_cast<Eigen::Index>(v)) = (old.col(parents[v].first) + old.col(parents[v].second)) / 2;
+    Points out = middle;
+    for (std::size_t v = 0; v < parents.size(); ++v) {
+      Vector3 sum = Vector3::Zero();
+      for (const Index w : rings[v]) sum += middle.col(w);
+      if (!rings[v].empty())
+        out.col(static_cast<Eigen::Index>(v)) =
+            (middle.col(static_cast<Eigen::Index>(v)) + sum / static_cast<float>(rings[v].size())) / 2;
+    }
+    return out;
+  }
+};
+
+/// Every triangle in four.
+Subdivision subdivide(const Mesh& mesh) {
+  Subdivision out;
+  const std::vector<Index> corners = triangles_of(mesh);
+  for (Index v = 0; v < mesh.vertex_count(); ++v) out.parents.emplace_back(v, v);
+  std::map<std::pair<Index, Index>, Index> middle_of;
+  const auto middle = [&](Index a, Index b) {
+    const auto key = std::minmax(a, b);
+    const auto [at, fresh] = middle_of.try_emplace(key, static_cast<Index>(out.parents.size()));
+    if (fresh) out.parents.push_back(key);
+    return at->second;
+  };
+  for (std::size_t c = 0; c < corners.size(); c += 3) {
+    const Index a = corners[c];
+    const Index b = corners[c + 1];
+    const Index d = corners[c + 2];
+    const Index ab = middle(a, b);
+    const Index bd = middle(b, d);
+    const Index da = middle(d, a);
+    for (const Index corner : {a, ab, da, ab, b, bd, da, bd, d, ab, bd, da}) out.mesh.corners.push_back(corner);
+  }
+  out.mesh.face_sizes.assign(out.mesh.corners.size() / 3, 3);
+  out.mesh.positions.resize(3, static_cast<Eigen::Index>(out.parents.size()));
+  return out;
+}
+
+/// The sequence on a mesh of four times the triangles, each vertex then moved half way to the mean of its neighbours:
+/// without that the four triangles would turn alike, and the mean shift would have nothing more to do.
+Sequence subdivided(const Sequence& sequence) {
+  Subdivision division = subdivide(sequence.rest);
+  const Adjacency rings = mesh_adjacency(division.mesh);
+  Sequence out;
+  out.name = sequence.name;
+  out.times = sequence.times;
+  out.rest = division.mesh;
+  out.rest.positions = division.positions(sequence.rest.positions, rings);
+  out.frames = Frames(sequence.frame_count(), division.parents.size());
+  for (std::size_t f = 0; f < sequence.frame_count(); ++f)
+    out.frames[f] = division.positions(sequence.frames[f], rings);
+  return out;
+}
+
+/// Slope of log seconds over log triangles, by least squares.
+double exponent(const std::vector<SmaTiming>& timings) {
+  double n = 0;
+  double x = 0;
+  double y = 0;
+  double xx = 0;
+  double xy = 0;
+  for (const SmaTiming& timing : timings) {
+    const double log_size = std::log(static_cast<double>(timing.triangles));
+    const double log_time = std::log(timing.mean_shift_cpu);
+    n += 1;
+    x += log_size;
+    y += log_time;
+    xx += log_size * log_size;
+    xy += log_size * log_time;
+  }
+  return (n * xy - x * y) / (n * xx - x * x);
+}
+
+void measure(const Request& request, const std::filesystem::path& path) {
+  Sequence sequence = read_sequence({path});
+  std::vector<SmaTiming> timings;
+  while (true) {
+    timings.push_back(time_sma(sequence, request.epsilon, 1));
+    const SmaTiming& t = timings.back();
+    fmt::print("{}\t{}\t{}\t{:.2f}\t{:.1f}\t{}\t{}\n", sequence.name, t.triangles, sequence.frame_count(),
+               t.mean_shift_cpu, t.mean_shift_cpu / t.rotations_cpu, t.steps, t.bones);
+    if (4 * t.triangles > request.scaling) break;
+    sequence = subdivided(sequence);
+  }
+  if (timings.size() > 1)
+    fmt::print("{}\ttime grows as triangles^{:.2f}\n", sequence.name, exponent(timings));
+}
+
+}  // namespace
+
+void add_bench_sma(CLI::App& group) {
+  CLI::App& command = *group.add_subcommand("sma", "Mean shift of the sma solver, also on subdivided meshes");
+  auto request = std::make_shared<Request>();
+  command.add_option("sequences", request->sequences, "Sequences to measure")->required();
+  command.add_option("--epsilon", request->epsilon, "Rotation tolerance (0.05)")->check(CLI::Range(0.001, 2.0));
+  command.add_option("--scaling", request->scaling, "Also on subdivided and smoothed meshes of up to this many triangles")
+      ->check(CLI::Range(0, 2000000));
+  command.callback([request] {
+    fmt::print("sequence\ttriangles\tframes\tmean shift CPU s\tratio to rotations\tsteps\tmodes\n");
+    for (const auto& path : request->sequences) measure(*request, path);
+  });
+}
+
+}  // namespace sinew::tool
