@@ -1,0 +1,188 @@
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "sinew/io/io.h"
+#include "sinew/make/character.h"
+#include "support/support.h"
+
+/// Partial problems of the ssdr solver as the command line states them, judged by the files that come out.
+namespace sinew {
+namespace {
+
+struct Result {
+  int status = -1;
+  std::string out;
+  std::string err;
+};
+
+/// A folder with a walking creature in it, and the program run there.
+class SolveCommand : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    CharacterOptions options;
+    options.vertices = 500;
+    options.walk_frames = 5;
+    options.wave_frames = 3;
+    options.components = false;
+    write_sequence(folder_ / "walk.pc2", make_character(options).sequence);
+  }
+
+  std::string text_of(const std::string& name) const {
+    std::ifstream file(folder_ / name, std::ios::binary);
+    std::stringstream text;
+    text << file.rdbuf();
+    return text.str();
+  }
+
+  Result run(const std::vector<std::string>& arguments) const {
+    std::string line = "cd '" + folder_.path().string() + "' && '" SINEW_PROGRAM "'";
+    for (const std::string& argument : arguments) line += " '" + argument + "'";
+    const int state = std::system((line + " > out 2> err").c_str());
+    return {WEXITSTATUS(state), text_of("out"), text_of("err")};
+  }
+
+  void expect_refused(int status, const std::string& part, const std::vector<std::string>& arguments) const {
+    const Result result = run(arguments);
+    EXPECT_EQ(result.status, status) << part << ": " << result.err;
+    EXPECT_NE(result.err.find(part), std::string::npos) << result.err;
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "r.glb"));
+  }
+
+  test::TemporaryFolder folder_;
+};
+
+class PartialProblem : public SolveCommand {
+ protected:
+  void SetUp() override {
+    SolveCommand::SetUp();
+    ASSERT_EQ(run({"solve", "walk.pc2", "-o", "given.glb", "--bones", "7", "--quality", "fast"}).status, 0);
+    given_ = read_rig(folder_ / "given.glb");
+    given_error_ = error_of("given.glb");
+  }
+
+  double error_of(const std::string& rig) {
+    const Result result = run({"evaluate", rig, "walk.pc2", "--json"});
+    EXPECT_EQ(result.status, 0) << result.err;
+    return nlohmann::json::parse(result.out)["errors"]["e_rms"].get<double>();
+  }
+
+  /// Solves with the given rig and these options, and returns what was written.
+  Rig fitted(const std::vector<std::string>& options) {
+    std::vector<std::string> arguments = {"solve", "walk.pc2", "-o", "r.glb", "--rig", "given.glb"};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    const Result result = run(arguments);
+    EXPECT_EQ(result.status, 0) << result.err;
+    return read_rig(folder_ / "r.glb");
+  }
+
+  /// Largest difference of a bone's motion between a rig and the given one; GLB stores rotations as quaternions.
+  float moved(const Rig& rig, std::size_t b) const {
+    float largest = 0;
+    for (std::size_t f = 0; f < rig.frame_count(); ++f)
+      largest = std::max(largest, (rig.motion(f, b) - given_.motion(f, b)).cwiseAbs().maxCoeff());
+    return largest;
+  }
+
+  static constexpr float kStored = 1e-5F;
+
+  Rig given_;
+  double given_error_ = 0;
+};
+
+TEST_F(PartialProblem, FittingWeightsKeepsTheMotionOfEveryBone) {
+  const Rig rig = fitted({"--fit", "weights"});
+  ASSERT_EQ(rig.bone_count(), 7U);
+  for (std::size_t b = 0; b < 7; ++b) EXPECT_LT(moved(rig, b), kStored) << b;
+  EXPECT_NE(rig.weights.values, given_.weights.values);
+  EXPECT_LT(error_of("r.glb"), given_error_);
+}
+
+TEST_F(PartialProblem, FittingMotionKeepsEveryWeight) {
+  const Rig rig = fitted({"--fit", "motion"});
+  EXPECT_EQ(rig.weights.bones, given_.weights.bones);
+  EXPECT_EQ(rig.weights.values, given_.weights.values);
+  EXPECT_LT(error_of("r.glb"), given_error_);
+}
+
+TEST_F(PartialProblem, FittingAllStartsFromTheGivenRigAndGetsBelowIt) {
+  const Rig rig = fitted({"--fit", "all"});
+  EXPECT_EQ(rig.bone_count(), 7U);
+  const double all = error_of("r.glb");
+  EXPECT_LT(all, given_error_);
+  fitted({"--fit", "motion"});
+  EXPECT_LT(all, error_of("r.glb"));
+}
+
+TEST_F(PartialProblem, LockedBonesStayByNameAndByNumberWhileOthersMove) {
+  const Rig rig = fitted({"--fit", "all", "--lock", given_.bones[2].name, "--lock", "5"});
+  EXPECT_LT(moved(rig, 2), kStored);
+  EXPECT_LT(moved(rig, 5), kStored);
+  float others = 0;
+  for (const std::size_t b : {0U, 1U, 3U, 4U, 6U}) others = std::max(others, moved(rig, b));
+  EXPECT_GT(others, 100 * kStored);
+}
+
+TEST_F(PartialProblem, AddedBonesComeLastAndLowerTheErrorOfFittedWeights) {
+  fitted({"--fit", "weights"});
+  const double without = error_of("r.glb");
+  const Rig rig = fitted({"--fit", "weights", "--add-bones", "2"});
+  ASSERT_EQ(rig.bone_count(), 9U);
+  EXPECT_EQ(rig.bones[7].name, "helper_0");
+  for (std::size_t b = 0; b < 7; ++b) EXPECT_LT(moved(rig, b), kStored) << b;
+  EXPECT_LT(error_of("r.glb"), without);
+}
+
+TEST_F(PartialProblem, OptionsThatExcludeEachOtherAreRefused) {
+  const std::vector<std::string> base = {"solve", "walk.pc2", "-o", "r.glb"};
+  const auto refused = [&](int status, const std::string& part, const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = base;
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    expect_refused(status, part, arguments);
+  };
+  refused(2, "--add-bones needs --rig", {"--add-bones", "2"});
+  refused(2, "--lock", {"--lock", "bone_1"});
+  refused(2, "nobody", {"--rig", "given.glb", "--lock", "nobody"});
+  refused(2, "--add-bones rather than", {"--rig", "given.glb", "--bones", "9"});
+  refused(2, "would have no weights", {"--rig", "given.glb", "--fit", "motion", "--add-bones", "1"});
+  refused(3, "given.glb", {"--rig", "not/given.glb"});
+}
+
+TEST_F(SolveCommand, MaxErrorGivesTheFewestBonesThatReachIt) {
+  const Result solved = run(
+      {"solve", "walk.pc2", "-o", "r.glb", "--max-error", "12", "--max-bones", "32", "--quality", "fast", "--json"});
+  ASSERT_EQ(solved.status, 0) << solved.err;
+  const auto report = nlohmann::json::parse(solved.out);
+  EXPECT_LT(report["errors"]["e_rms"].get<double>(), 12);
+  EXPECT_EQ(report["solve"]["termination"], "target reached");
+  const int bones = report["rig"]["bones"].get<int>();
+  EXPECT_EQ(report["solve"]["bones"], bones);
+  // One bone fewer was tried and did not reach it.
+  bool fewer = false;
+  for (const auto& tried : report["solve"]["search"])
+    fewer = fewer || (tried["bones"] == bones - 1 && tried["e_rms"].get<double>() >= 12);
+  EXPECT_TRUE(fewer) << report["solve"]["search"];
+}
+
+TEST_F(SolveCommand, MovingTheRestPoseIsWrittenAndLowersTheError) {
+  const std::vector<std::string> base = {"solve", "walk.pc2",  "-o",       "r.glb", "--bones",
+                                         "6",     "--quality", "balanced", "--json"};
+  const auto error = [](const Result& result) {
+    return nlohmann::json::parse(result.out)["errors"]["e_rms"].get<double>();
+  };
+  const Result fixed = run(base);
+  ASSERT_EQ(fixed.status, 0) << fixed.err;
+  const Points rest = read_rig(folder_ / "r.glb").rest.positions;
+  std::vector<std::string> more = base;
+  more.push_back("--rest-pose");
+  const Result free = run(more);
+  ASSERT_EQ(free.status, 0) << free.err;
+  EXPECT_LT(error(free), error(fixed));
+  EXPECT_GT((read_rig(folder_ / "r.glb").rest.positions - rest).cwiseAbs().maxCoeff(), 1e-4F);
+}
+
+}  // namespace
+}  // namespace sinew
