@@ -40,6 +40,7 @@ RunEnd iterate(const Problem& problem, const RunOptions& options, FitState& stat
   state.value = std::numeric_limits<double>::infinity();
   Eigen::MatrixXd previous = state.D;
   double momentum = 1;
+  int stuck = 0;  // plain steps in a row that did not descend
   std::vector<double> history;
   FitState next;
   for (int iteration = 0; iteration < options.iterations; ++iteration) {
@@ -57,7 +58,8 @@ RunEnd iterate(const Problem& problem, const RunOptions& options, FitState& stat
     next.weights = state.weights;
     step(problem, options, iteration, start, next);
     if (next.value > state.value * (1 + kRise)) {
-      if (beta == 0) return RunEnd::converged;  // not even the plain step descends: converged to rounding
+      // Not even plain steps descend, whichever vertices try exchanges: converged to rounding.
+      if (beta == 0 && ++stuck == kPatient) return RunEnd::converged;
       momentum = 1;
       previous = state.D;
       continue;
@@ -65,6 +67,7 @@ RunEnd iterate(const Problem& problem, const RunOptions& options, FitState& stat
     previous = state.D;
     std::swap(state, next);
     momentum = grown;
+    stuck = 0;
     if (options.after && !options.after(state)) return RunEnd::stopped;
     history.push_back(state.value);
     const std::size_t n = history.size();

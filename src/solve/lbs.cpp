@@ -12,7 +12,10 @@
 namespace sinew {
 namespace {
 
-constexpr std::size_t kChunk = 128;     // vertices whose trajectories and products stay in cache together
+constexpr std::size_t kChunk = 128;  // vertices whose trajectories and products stay in cache together
+/// With few rows, as in sets of poses, rounding of single-precision products does not average out: it would outweigh
+/// what late iterations gain. Up to this many rows everything is summed in double.
+constexpr std::size_t kExactRows = 64;
 constexpr std::size_t kMostParts = 32;  // partial sums kept: their number is part of the result's bits
 
 Eigen::Index index(std::size_t i) {
@@ -32,20 +35,25 @@ struct Part {
   double squares = 0;
 };
 
-/// Adds up S and C: C in single precision within a chunk, in double across chunks.
+/// Adds up S and C: C in single precision within a chunk, in double across chunks and where rows are few.
 class SumBuilder {
  public:
   SumBuilder(std::size_t rows, int bones, Part& part)
-      : rows_(rows), bones_(static_cast<std::size_t>(bones)), part_(part), chunk_(index(rows), 4 * bones) {
+      : rows_(rows), bones_(static_cast<std::size_t>(bones)), part_(part), exact_(rows <= kExactRows) {
     part.S.assign(bones_ * bones_ * kMonomials, 0);
     part.C.setZero(index(rows), 4 * bones);
-    chunk_.setZero();
+    if (!exact_) chunk_.setZero(index(rows), 4 * bones);
   }
 
   void add(const float* y, const Eigen::Vector3d& u, std::span<const double, kMonomials> monomials, const int* bones,
            const double* weights, int count) {
     for (int a = 0; a < count; ++a) {
-      add_products(y, u, bones[a], weights[a]);
+      const std::size_t column = 4 * static_cast<std::size_t>(bones[a]) * rows_;
+      if (exact_) {
+        add_products(y, u, weights[a], part_.C.data() + column);
+      } else {
+        add_products(y, u, weights[a], chunk_.data() + column);
+      }
       for (int b = 0; b < count; ++b) {
         if (bones[b] < bones[a]) continue;
         double* s = part_.S.data() +
@@ -57,20 +65,22 @@ class SumBuilder {
   }
 
   void flush() {
+    if (exact_) return;
     part_.C += chunk_.cast<double>();
     chunk_.setZero();
   }
 
  private:
-  void add_products(const float* __restrict y, const Eigen::Vector3d& u, int bone, double weight) {
-    const auto wx = static_cast<float>(weight * u[0]), wy = static_cast<float>(weight * u[1]);
-    const auto wz = static_cast<float>(weight * u[2]), w1 = static_cast<float>(weight);
-    float* __restrict c0 = chunk_.data() + 4 * static_cast<std::size_t>(bone) * rows_;
-    float* __restrict c1 = c0 + rows_;
-    float* __restrict c2 = c1 + rows_;
-    float* __restrict c3 = c2 + rows_;
+  /// Adds weight · y (u, 1)ᵀ to four columns.
+  template <class Scalar>
+  void add_products(const float* __restrict y, const Eigen::Vector3d& u, double weight, Scalar* __restrict c0) {
+    const auto wx = static_cast<Scalar>(weight * u[0]), wy = static_cast<Scalar>(weight * u[1]);
+    const auto wz = static_cast<Scalar>(weight * u[2]), w1 = static_cast<Scalar>(weight);
+    Scalar* __restrict c1 = c0 + rows_;
+    Scalar* __restrict c2 = c1 + rows_;
+    Scalar* __restrict c3 = c2 + rows_;
     for (std::size_t r = 0; r < rows_; ++r) {
-      const float value = y[r];
+      const Scalar value = y[r];
       c0[r] += wx * value;
       c1[r] += wy * value;
       c2[r] += wz * value;
@@ -81,6 +91,7 @@ class SumBuilder {
   std::size_t rows_;
   std::size_t bones_;
   Part& part_;
+  bool exact_;
   Eigen::MatrixXf chunk_;
 };
 
@@ -121,24 +132,41 @@ void expand(const Problem& problem, int bones, const std::vector<Part>& parts, W
 struct Scratch {
   std::vector<float> trajectories;
   std::vector<float> products;
+  std::vector<double> exact_trajectories;
+  std::vector<double> exact_products;
   std::vector<double> pull;
 };
 
-/// Runs visit(v, y, products) over a part, a chunk's products Dᵀ Y formed by one call of BLAS; after(chunk) follows
-/// each.
+/// Products Dᵀ Y of a chunk by one call of BLAS.
+template <class Scalar>
+const Scalar* chunk_products(const Eigen::Matrix<Scalar, Eigen::Dynamic, Eigen::Dynamic>& D, const Scalar* y,
+                             std::size_t count, std::vector<Scalar>& products) {
+  const auto rows = static_cast<int>(D.rows());
+  const auto columns = static_cast<int>(D.cols());
+  products.resize(static_cast<std::size_t>(columns) * kChunk);
+  gemm_block(Op::transpose, Op::none, columns, static_cast<int>(count), rows, Scalar{1}, D.data(), rows, y, rows,
+             Scalar{0}, products.data(), columns);
+  return products.data();
+}
+
+/// Runs visit(v, y, products) over a part, chunk by chunk; after() follows each.
 template <class Visit, class After>
-void for_each_vertex(const Problem& problem, const Eigen::MatrixXf& D, std::size_t begin, std::size_t end,
-                     Scratch& scratch, const Visit& visit, const After& after) {
+void for_each_vertex(const Problem& problem, const BoneGram& gram, std::size_t begin, std::size_t end, Scratch& scratch,
+                     const Visit& visit, const After& after) {
   const std::size_t rows = problem.row_count();
-  const auto columns = static_cast<std::size_t>(D.cols());
-  scratch.products.resize(columns * kChunk);
+  const std::size_t columns = 4 * static_cast<std::size_t>(gram.padded);
   for (std::size_t first = begin; first < end; first += kChunk) {
     const std::size_t count = std::min(kChunk, end - first);
     const float* y = problem.block(first, count, scratch.trajectories);
-    gemm_block(Op::transpose, Op::none, static_cast<int>(columns), static_cast<int>(count), static_cast<int>(rows),
-               1.0F, D.data(), static_cast<int>(rows), y, static_cast<int>(rows), 0.0F, scratch.products.data(),
-               static_cast<int>(columns));
-    for (std::size_t i = 0; i < count; ++i) visit(first + i, y + i * rows, scratch.products.data() + i * columns);
+    if (gram.exact_products.size() != 0) {
+      scratch.exact_trajectories.assign(y, y + count * rows);
+      const double* products =
+          chunk_products(gram.exact_products, scratch.exact_trajectories.data(), count, scratch.exact_products);
+      for (std::size_t i = 0; i < count; ++i) visit(first + i, y + i * rows, products + i * columns);
+    } else {
+      const float* products = chunk_products(gram.products, y, count, scratch.products);
+      for (std::size_t i = 0; i < count; ++i) visit(first + i, y + i * rows, products + i * columns);
+    }
     after();
   }
 }
@@ -153,13 +181,13 @@ std::vector<double> sum_over_vertices(const Problem& problem, const BoneGram& gr
   parallel_for(vertices, step, problem.threads(), [&](std::size_t begin, std::size_t end) {
     VertexWeights solver(gram, weights.capacity);
     Scratch scratch;
-    const auto visit_vertex = [&](std::size_t v, const float*, const float* products) {
+    const auto visit_vertex = [&](std::size_t v, const float*, const auto* products) {
       solver.load(problem.rest().col(index(v)), products);
       solver.set_support(weights.bone.data() + weights.slot(v), weights.value.data() + weights.slot(v),
                          weights.count[v]);
       visit(solver, parts[begin / step]);
     };
-    for_each_vertex(problem, gram.products, begin, end, scratch, visit_vertex, [] {});
+    for_each_vertex(problem, gram, begin, end, scratch, visit_vertex, [] {});
   });
   std::vector<double> sums(size, 0);
   for (const auto& part : parts) {
@@ -204,6 +232,16 @@ double smoothing_terms(const Problem& problem, const Smoothing& smoothing, const
   return 2 * strength * sum;
 }
 
+/// D as the problem's rows see it: Pᵀ D where it is reduced.
+template <class Matrix>
+Matrix in_rows(const Problem& problem, const Matrix& basis, Matrix D) {
+  if (!problem.reduced()) return D;
+  Matrix reduced(index(problem.row_count()), D.cols());
+  using Scalar = typename Matrix::Scalar;
+  gemm(Op::transpose, Op::none, Scalar{1}, basis, D, Scalar{0}, reduced, problem.threads());
+  return reduced;
+}
+
 }  // namespace
 
 SparseWeights with_capacity(const SparseWeights& weights, int capacity) {
@@ -243,15 +281,14 @@ BoneGram bone_gram(const Problem& problem, const Eigen::MatrixXd& D) {
       gram.diagonal[m * padded + b] = gram.coefficients[(b * kMonomials + m) * padded + b];
     }
   }
-  Eigen::MatrixXf by_component = Eigen::MatrixXf::Zero(D.rows(), 4 * gram.padded);
+  Eigen::MatrixXd by_component = Eigen::MatrixXd::Zero(D.rows(), 4 * gram.padded);
   for (int b = 0; b < gram.bones; ++b) {
-    for (int c = 0; c < 4; ++c) by_component.col(c * gram.padded + b) = D.col(4 * b + c).cast<float>();
+    for (int c = 0; c < 4; ++c) by_component.col(c * gram.padded + b) = D.col(4 * b + c);
   }
-  if (problem.reduced()) {
-    gram.products.resize(index(problem.row_count()), by_component.cols());
-    gemm(Op::transpose, Op::none, 1.0F, problem.basis(), by_component, 0.0F, gram.products, problem.threads());
+  if (problem.row_count() <= kExactRows) {
+    gram.exact_products = in_rows<Eigen::MatrixXd>(problem, problem.basis().cast<double>(), std::move(by_component));
   } else {
-    gram.products = std::move(by_component);
+    gram.products = in_rows<Eigen::MatrixXf>(problem, problem.basis(), by_component.cast<float>());
   }
   return gram;
 }
@@ -272,7 +309,7 @@ void weights_pass(const Problem& problem, const BoneGram& gram, const PassOption
     scratch.pull.resize(static_cast<std::size_t>(gram.padded));
     std::vector<int> bones(static_cast<std::size_t>(gram.bones) + 1);
     std::vector<double> values(bones.size());
-    const auto visit = [&](std::size_t v, const float* y, const float* products) {
+    const auto visit = [&](std::size_t v, const float* y, const auto* products) {
       const Eigen::Vector3d u = problem.rest().col(index(v));
       double ridge = 0;
       if (smoothing) ridge = smoothing_terms(problem, options.smoothing, before, v, scratch.pull);
@@ -299,7 +336,7 @@ void weights_pass(const Problem& problem, const BoneGram& gram, const PassOption
       part.squares += problem.energy()[v] + data;
       builder.add(y, u, solver.monomials(), bones.data(), values.data(), count);
     };
-    for_each_vertex(problem, gram.products, begin, end, scratch, visit, [&] { builder.flush(); });
+    for_each_vertex(problem, gram, begin, end, scratch, visit, [&] { builder.flush(); });
   });
   expand(problem, gram.bones, parts, sums);
 }
@@ -316,7 +353,7 @@ void assign_pass(const Problem& problem, const BoneGram& gram, std::vector<Index
     SumBuilder builder(problem.row_count(), gram.bones, part);
     Scratch scratch;
     std::vector<double> cost(padded);
-    const auto visit = [&](std::size_t v, const float* y, const float* q) {
+    const auto visit = [&](std::size_t v, const float* y, const auto* q) {
       const Eigen::Vector3d u = problem.rest().col(index(v));
       const double monomials[kMonomials] = {u[0] * u[0], u[1] * u[1], u[2] * u[2], u[0] * u[1], u[0] * u[2],
                                             u[1] * u[2], u[0],        u[1],        u[2],        1};
@@ -334,7 +371,7 @@ void assign_pass(const Problem& problem, const BoneGram& gram, std::vector<Index
       const double one = 1;
       builder.add(y, u, monomials, &best, &one, 1);
     };
-    for_each_vertex(problem, gram.products, begin, end, scratch, visit, [&] { builder.flush(); });
+    for_each_vertex(problem, gram, begin, end, scratch, visit, [&] { builder.flush(); });
   });
   expand(problem, gram.bones, parts, sums);
 }

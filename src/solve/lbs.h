@@ -44,6 +44,7 @@ struct BoneGram {
   std::vector<double> coefficients;  // B×10×padded: u' M_kj u' as coefficients of xx yy zz xy xz yz x y z 1
   std::vector<double> diagonal;      // 10×padded: those of u' M_jj u'
   Eigen::MatrixXf products;          // rows × 4·padded: D (or Pᵀ D), column c·padded + b
+  Eigen::MatrixXd exact_products;    // the same instead, where rows are few
 };
 BoneGram bone_gram(const Problem& problem, const Eigen::MatrixXd& D);
 

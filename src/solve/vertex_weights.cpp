@@ -42,14 +42,15 @@ VertexWeights::VertexWeights(const BoneGram& gram, int influences)
   saved_free_.reserve(slots);
 }
 
-void VertexWeights::load(const Eigen::Vector3d& u, const float* products, double ridge, const double* pull) {
+template <class Scalar>
+void VertexWeights::load(const Eigen::Vector3d& u, const Scalar* products, double ridge, const double* pull) {
   const double x = u[0], y = u[1], z = u[2];
   const double values[kMonomials] = {x * x, y * y, z * z, x * y, x * z, y * z, x, y, z, 1};
   std::copy(values, values + kMonomials, monomials_);
-  const float* qx = products;
-  const float* qy = qx + stride_;
-  const float* qz = qy + stride_;
-  const float* q1 = qz + stride_;
+  const Scalar* qx = products;
+  const Scalar* qy = qx + stride_;
+  const Scalar* qz = qy + stride_;
+  const Scalar* q1 = qz + stride_;
   for (std::size_t j = 0; j < stride_; ++j) g_[j] = x * qx[j] + y * qy[j] + z * qz[j] + q1[j];
   if (pull != nullptr) {
     for (std::size_t j = 0; j < stride_; ++j) g_[j] += pull[j];
@@ -66,6 +67,9 @@ void VertexWeights::load(const Eigen::Vector3d& u, const float* products, double
   free_rows_.clear();
   for (int r = gram_.bones; r >= 0; --r) free_rows_.push_back(r);
 }
+
+template void VertexWeights::load(const Eigen::Vector3d&, const float*, double, const double*);
+template void VertexWeights::load(const Eigen::Vector3d&, const double*, double, const double*);
 
 /// Row `bone` of G, into buffer r.
 void VertexWeights::fill_row(int r, int bone) {

@@ -19,7 +19,8 @@ class VertexWeights {
 
   /// Takes the next vertex: its rest position, its column of DᵀY (4·padded), and what a smoothness term adds: `ridge`
   /// on the diagonal of G and `pull` (padded entries or null) on g.
-  void load(const Eigen::Vector3d& u, const float* products, double ridge = 0, const double* pull = nullptr);
+  template <class Scalar>  // float or double
+  void load(const Eigen::Vector3d& u, const Scalar* products, double ridge = 0, const double* pull = nullptr);
 
   /// Starts from a support with weights; an empty one is replaced by the best single bone.
   void set_support(const std::uint16_t* bones, const float* values, int count);
