@@ -25,12 +25,20 @@ constexpr int kSwapPeriod = 4;                 // every so many passes a vertex 
 constexpr int kStartRounds = 30;               // under strict joints before starts are compared
 constexpr int kLoosenings = 3;                 // of the influences of all vertices, at the end
 constexpr int kLoosenRounds = 12;              // before and after each
-constexpr double kGoodEnough = 0.7;            // E_RMS below which bones are dropped rather than added
+constexpr double kStartSmoothness = 1e-4;      // while the number of bones is open
+constexpr double kGoodEnough = 0.5;           // E_RMS below which bones are dropped rather than added
 constexpr double kHardlyRises = 1.03;          // of the error, for which a bone is dropped
 constexpr double kWorthIt = 0.9;               // of the error, for which a sixth more bones are added
 constexpr int kMostBones = 64;                 // to which they are added
 constexpr int kDropRounds = 6;                 // before either is judged
 constexpr double kStill = 5e-3;  // E_RMS that the common rigid motion may leave for a sequence to count as not moving
+
+/// All vertices, and those that stand for them while searching.
+struct Whole {
+  const Problem& problem;
+  const EdgeWeights& edges;  // rigidness Laplacian
+  const std::vector<Index>& chosen;
+};
 
 /// Over-complete clusters in connected patches [§3.4].
 MotionClusters parts_of(const Problem& problem, std::size_t clusters) {
@@ -51,7 +59,7 @@ void free_iterations(Rigging& rig) {
   update_weights(rig);
 }
 
-/// Takes bones away until `most` are left, while they are still free: the cheapest quarter of the surplus at a time.
+/// Takes bones away until `most` are left, while they are still free: the cheapest eighth of the surplus at a time.
 void shrink_free(Rigging& rig, int most) {
   const Problem& problem = *rig.problem;
   RunOptions run;
@@ -65,7 +73,7 @@ void shrink_free(Rigging& rig, int most) {
     std::vector<std::pair<double, int>> order;
     for (int b = 0; b < rig.state.bones(); ++b) order.emplace_back(costs[static_cast<std::size_t>(b)], b);
     std::sort(order.begin(), order.end());
-    order.resize(static_cast<std::size_t>((rig.state.bones() - most + 3) / 4));
+    order.resize(static_cast<std::size_t>((rig.state.bones() - most + 7) / 8));
     std::sort(order.begin(), order.end(), [](const auto& x, const auto& y) { return x.second > y.second; });
     for (const auto& [cost, b] : order) remove_bone(rig.state, b);
     sinew::run(problem, run, rig.state);
@@ -86,16 +94,35 @@ std::vector<std::size_t> cluster_counts(const SkeletonOptions& options) {
   return counts;
 }
 
-/// A skeleton from clusters: free bones, tree, soft joints, strict joints. False: asked to stop.
-bool start_from(const MotionClusters& clusters, const std::vector<Index>& chosen, const SkeletonOptions& options,
-                const Progress& progress, Rigging& rig) {
-  rig.state.D = clusters.D;
-  rig.state.weights = weights_at(weights_of(clusters, rig.influences), chosen);
+/// Free bones, tree, soft joints. False: asked to stop.
+bool joint_softly(Rigging& rig, const SkeletonOptions& options, const Progress& progress) {
   free_iterations(rig);
   if (options.max_bones > 0) shrink_free(rig, options.max_bones);
   rig.tree = adopt_edges(spanning_tree(rig.state, *rig.problem), rig.state);
   const int fewest = options.keep_all_bones ? rig.state.bones() : std::max(1, options.max_bones);
-  const bool finished = soft_rigging(rig, options.soft_iterations, fewest, progress);
+  return soft_rigging(rig, options.soft_iterations, fewest, progress);
+}
+
+/// A skeleton with strict joints from clusters. Where the number of bones is open, smoothing over the whole mesh lets
+/// those degenerate that are not needed [§3.9]; where it is given, the sample will do. False: asked to stop.
+bool start_from(const MotionClusters& clusters, const Whole& whole, const SkeletonOptions& options,
+                const Progress& progress, Rigging& rig) {
+  const SparseWeights weights = weights_of(clusters, rig.influences);
+  bool finished = true;
+  if (options.max_bones > 0) {
+    rig.state.D = clusters.D;
+    rig.state.weights = weights_at(weights, whole.chosen);
+    finished = joint_softly(rig, options, progress);
+  } else {
+    Rigging smooth{&whole.problem, &whole.edges, {}, {}, rig.influences, kStartSmoothness, 1, 0};
+    smooth.state.D = clusters.D;
+    smooth.state.weights = weights;
+    finished = joint_softly(smooth, options, progress);
+    rig.tree = smooth.tree;
+    rig.state.D = smooth.state.D;
+    rig.state.weights = weights_at(smooth.state.weights, whole.chosen);
+    update_weights(rig);
+  }
   strict_rounds(rig, 1, 12);
   if (options.max_bones > 0) shrink_to(rig, options.max_bones);
   return finished && converge(rig, kStartRounds);
@@ -112,19 +139,21 @@ bool grow_if_worth_it(Rigging& rig, std::uint64_t seed) {
   return true;
 }
 
-/// Takes away the bone that costs least where the error hardly rises, or stays too small to see.
-bool drop_if_cheap(Rigging& rig) {
-  Rigging tried = rig;
-  shrink_to(tried, rig.state.bones() - 1);
-  if (tried.e_rms() > kHardlyRises * rig.e_rms()) converge(tried, kDropRounds);
-  if (tried.e_rms() > std::max(kGoodEnough, kHardlyRises * rig.e_rms())) return false;
-  rig = std::move(tried);
-  return true;
+/// Takes away bones, that which costs least first, while the error hardly rises or stays too small to see.
+void drop_cheap_bones(Rigging& rig, const Progress& progress) {
+  while (rig.state.bones() > 1 && report(progress, "search", 0)) {
+    Rigging tried = rig;
+    shrink_to(tried, rig.state.bones() - 1);
+    if (tried.e_rms() > kHardlyRises * rig.e_rms()) converge(tried, kDropRounds);
+    if (tried.e_rms() > std::max(kGoodEnough, kHardlyRises * rig.e_rms())) return;
+    rig = std::move(tried);
+  }
 }
 
 /// The best of several starts, then moves that alternation cannot make; all on a sample of the vertices.
-bool find_skeleton(const Problem& problem, const std::vector<Index>& chosen, const SkeletonOptions& options,
-                   FitReport& fit, const Progress& progress, Rigging& rig) {
+bool find_skeleton(const Whole& whole, const SkeletonOptions& options, FitReport& fit, const Progress& progress,
+                   Rigging& rig) {
+  const Problem& problem = whole.problem;
   const Rigging empty = rig;
   bool finished = true;
   {
@@ -133,17 +162,22 @@ bool find_skeleton(const Problem& problem, const std::vector<Index>& chosen, con
     if (still) fit.remark = "nothing moves but the mesh as a whole: one bone";
     for (const std::size_t count : still ? std::vector<std::size_t>{1} : cluster_counts(options)) {
       Rigging tried = empty;
-      finished = start_from(parts_of(problem, count), chosen, options, progress, tried);
+      finished = start_from(parts_of(problem, count), whole, options, progress, tried);
       if (tried.state.squares < rig.state.squares) rig = std::move(tried);
       if (!finished) return false;
     }
   }
   const StepTimer timer(fit, "search");
-  if (options.max_bones == 0 && !options.keep_all_bones && rig.state.bones() > 1) {
-    while (grow_if_worth_it(rig, options.seed) && report(progress, "search", 0)) continue;
-    while (rig.state.bones() > 1 && drop_if_cheap(rig) && report(progress, "search", 0)) continue;
+  if (options.max_bones > 0 || options.keep_all_bones)
+    return search_skeleton(rig, options.moves, options.seed, progress);
+  // As many bones as the error asks for. A search makes some more of them dispensable.
+  while (grow_if_worth_it(rig, options.seed) && report(progress, "search", 0)) continue;
+  drop_cheap_bones(rig, progress);
+  for (int half = 0; half < 2 && options.moves > 0; ++half) {
+    if (!search_skeleton(rig, options.moves / 2, options.seed, progress)) return false;
+    drop_cheap_bones(rig, progress);
   }
-  return search_skeleton(rig, options.moves, options.seed, progress);
+  return report(progress, "search", 1);
 }
 
 }  // namespace
@@ -194,11 +228,11 @@ Rig solve_skeleton(const Sequence& sequence, const SkeletonOptions& options, Fit
   const Problem problem(sequence, {kTruncation, options.threads, options.seed});
   const std::vector<Index> chosen = spread_vertices(problem.vertex_count(), kSearchVertices);
   const Problem part = problem.sample(chosen, kSearchTruncation, options.seed);
+  const EdgeWeights edges = rigidness_laplacian(sequence, problem.adjacency(), 1e-3, problem.threads());
   Rigging sketch{&part, nullptr, {}, {}, options.influences, 0, kSwapPeriod, 0};
-  const bool searched = find_skeleton(problem, chosen, options, fit, progress, sketch);
+  const bool searched = find_skeleton({problem, edges, chosen}, options, fit, progress, sketch);
 
   const StepTimer timer(fit, "strict joints");
-  const EdgeWeights edges = rigidness_laplacian(sequence, problem.adjacency(), 1e-3, problem.threads());
   Rigging rig{&problem, &edges, {}, sketch.tree, options.influences, options.smoothness, kSwapPeriod, 0};
   rig.state.D = sketch.state.D;
   rig.state.weights = spread_weights(problem.adjacency(), chosen, sketch.state.weights);
