@@ -211,7 +211,7 @@ void shrink(const Problem& problem, const RunOptions& run_options, int bones, Fi
 }
 
 bool search_bones(const Problem& problem, const SearchOptions& options, FitState& state) {
-  const int most = options.starts * options.heat + options.rounds;
+  const int most = options.starts * options.heat + (1 + options.kicks) * options.rounds;
   int done = 0;
   const auto keep_going = [&] {
     return !options.keep_going || options.keep_going(std::min(1.0, static_cast<double>(++done) / most));
@@ -233,9 +233,23 @@ bool search_bones(const Problem& problem, const SearchOptions& options, FitState
     }
     if (start == 0 || runner.state.value < best.state.value) std::swap(best, runner);
   }
-  while (going && best.round < options.rounds && best.failures < options.patience) {
-    try_move(problem, options, best);
-    going = keep_going();
+  const auto climb = [&](Runner& runner, int patience) {
+    while (going && runner.round < options.rounds && runner.failures < patience) {
+      try_move(problem, options, runner);
+      going = keep_going();
+    }
+  };
+  climb(best, options.patience);
+  // From where moves no longer pay, a third of the bones exchanged at once leads elsewhere: up, and sometimes further
+  // down.
+  for (int kick = 0; kick < options.kicks && going; ++kick) {
+    Runner other;
+    other.start = options.starts + kick;
+    other.state = best.state;
+    breathe(problem, options.run, (state.bones() + 2) / 3, seed_of(options.seed, other.start, -1), other.state);
+    pursue(problem, options.run, 0, other.state);
+    climb(other, static_cast<int>(std::size(kMoves)) + 1);
+    if (other.state.value < best.state.value) std::swap(best, other);
   }
   std::swap(state, best.state);
   return going;

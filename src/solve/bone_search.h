@@ -13,16 +13,17 @@ struct SearchOptions {
   RunOptions run;     // of the iterations after each move
   int starts = 3;     // different ones, of which the best goes on
   int heat = 6;       // moves every start may try before that
-  int rounds = 80;    // moves of the best start at most
+  int rounds = 80;    // moves of one search at most
   int patience = 15;  // stop after so many moves in a row that lowered the value by less than 0.1 %
+  int kicks = 3;      // searches begun anew from the best with a third of its bones exchanged
   std::uint64_t seed = 1;
   std::function<bool(double fraction)> keep_going;  // asked after every move; may be empty
 };
 
 /// Tries moves in turn and keeps what lowers the objective: more bones, added where they would gain most, and more
 /// influences per vertex for a while, until those that matter least are taken away again. Several starts try a few
-/// moves each, the best of them goes on until moves no longer pay. The number of bones stays. Returns false when asked
-/// to stop; the state is then the best so far.
+/// moves each, the best of them goes on until moves no longer pay, and a few searches begun nearby follow. The number
+/// of bones stays. Returns false when asked to stop; the state is then the best so far.
 bool search_bones(const Problem& problem, const SearchOptions& options, FitState& state);
 
 /// The `count` vertices nearest to `seed` in the rest pose, ascending.
