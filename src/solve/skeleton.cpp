@@ -26,11 +26,11 @@ constexpr int kStartRounds = 30;               // under strict joints before sta
 constexpr int kLoosenings = 3;                 // of the influences of all vertices, at the end
 constexpr int kLoosenRounds = 12;              // before and after each
 constexpr double kStartSmoothness = 1e-4;      // while the number of bones is open
-constexpr double kGoodEnough = 0.5;           // E_RMS below which bones are dropped rather than added
+constexpr double kGoodEnough = 0.5;            // E_RMS below which bones are dropped rather than added
 constexpr double kHardlyRises = 1.03;          // of the error, for which a bone is dropped
 constexpr double kWorthIt = 0.9;               // of the error, for which a sixth more bones are added
 constexpr int kMostBones = 64;                 // to which they are added
-constexpr int kDropRounds = 6;                 // before either is judged
+constexpr int kDropRounds = 10;                // before either is judged
 constexpr double kStill = 5e-3;  // E_RMS that the common rigid motion may leave for a sequence to count as not moving
 
 /// All vertices, and those that stand for them while searching.
@@ -170,13 +170,9 @@ bool find_skeleton(const Whole& whole, const SkeletonOptions& options, FitReport
   const StepTimer timer(fit, "search");
   if (options.max_bones > 0 || options.keep_all_bones)
     return search_skeleton(rig, options.moves, options.seed, progress);
-  // As many bones as the error asks for. A search makes some more of them dispensable.
+  // As many bones as the error asks for, where the motion put them: moves would trade joints for a little accuracy.
   while (grow_if_worth_it(rig, options.seed) && report(progress, "search", 0)) continue;
   drop_cheap_bones(rig, progress);
-  for (int half = 0; half < 2 && options.moves > 0; ++half) {
-    if (!search_skeleton(rig, options.moves / 2, options.seed, progress)) return false;
-    drop_cheap_bones(rig, progress);
-  }
   return report(progress, "search", 1);
 }
 

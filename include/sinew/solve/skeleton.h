@@ -18,7 +18,7 @@ struct SkeletonOptions {
   double smoothness = 1e-6;     // ω of the rigidness Laplacian on the final weights [Le2014 §3.7.2]
   int soft_iterations = 20;     // with joint constraints of growing weight [Le2014 §3.3]
   int strict_iterations = 60;   // with joints that hold exactly
-  int moves = 80;               // moves of bones and joints that are tried
+  int moves = 80;               // of bones and joints, tried where max_bones says how many there are to be
   std::string root;             // name of the bone to become the root; empty or "auto": nearest the rest centroid
   std::uint64_t seed = 1;
   int threads = 0;
