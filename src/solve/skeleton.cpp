@@ -28,6 +28,7 @@ constexpr int kLoosenRounds = 12;              // before and after each
 constexpr double kStartSmoothness = 1e-4;      // while the number of bones is open
 constexpr double kGoodEnough = 0.5;            // E_RMS below which bones are dropped rather than added
 constexpr double kHardlyRises = 1.03;          // of the error, for which a bone is dropped
+constexpr double kRisesUnseen = 1.3;           // the same below kGoodEnough
 constexpr double kWorthIt = 0.9;               // of the error, for which a sixth more bones are added
 constexpr int kMostBones = 64;                 // to which they are added
 constexpr int kDropRounds = 10;                // before either is judged
@@ -145,7 +146,8 @@ void drop_cheap_bones(Rigging& rig, const Progress& progress) {
     Rigging tried = rig;
     shrink_to(tried, rig.state.bones() - 1);
     if (tried.e_rms() > kHardlyRises * rig.e_rms()) converge(tried, kDropRounds);
-    if (tried.e_rms() > std::max(kGoodEnough, kHardlyRises * rig.e_rms())) return;
+    const double rise = tried.e_rms() < kGoodEnough ? kRisesUnseen : kHardlyRises;
+    if (tried.e_rms() > rise * rig.e_rms()) return;
     rig = std::move(tried);
   }
 }

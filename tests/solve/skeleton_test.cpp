@@ -40,8 +40,11 @@ TEST(Skeleton, OfAGeneratedCharacterIsStrictAndFitsIt) {
   EXPECT_EQ(rig.bones[0].parent, -1);
   for (std::size_t b = 1; b < rig.bone_count(); ++b) EXPECT_GE(rig.bones[b].parent, 0) << "one root only";
   EXPECT_THAT(rig.weights, test::HasConvexRows(4));
-  EXPECT_LT(evaluate(rig, character.sequence, 1).rmse_percent, 0.35);
-  EXPECT_GT(match_skeletons(rig, character.truth).recall, 0.5);
+  EXPECT_LT(evaluate(rig, character.sequence, 1).rmse_percent, 0.1);
+  const SkeletonMatch match = match_skeletons(rig, character.truth);
+  EXPECT_GE(match.recall, 0.7);
+  EXPECT_GE(match.precision, 0.7);
+  EXPECT_GE(match.parent_agreement, 0.85);
 }
 
 TEST(Skeleton, KeepsToTheMostBonesAskedFor) {
