@@ -9,8 +9,6 @@ namespace sinew {
 namespace gltf {
 namespace {
 
-constexpr double kMostBytes = 64.0 * 1024 * 1024 * 1024;
-
 /// Poses one part in one frame; `out` is 3×n. Evaluated in double, rounded once.
 void pose_part(const MeshData& mesh, const Part& part, const ScenePose& pose, Eigen::Ref<Points> out) {
   std::vector<Eigen::Affine3d> joints;
@@ -45,7 +43,7 @@ Sequence parse_gltf_sequence(std::span<const std::byte> bytes, const std::filesy
   out.rest = gltf::rest_mesh(document, model, options);
   gltf::Timeline timeline = gltf::timeline(document, model, options);
   const double size = static_cast<double>(timeline.frames.size()) * static_cast<double>(out.vertex_count()) * 12;
-  if (size > gltf::kMostBytes)
+  if (size > static_cast<double>(options.max_bytes))
     document.refuse(fmt::format("{} frames of {} vertices would take {:.0f} GiB", timeline.frames.size(),
                                 out.vertex_count(), size / (1024.0 * 1024 * 1024)));
   out.frames = Frames(timeline.frames.size(), out.vertex_count());

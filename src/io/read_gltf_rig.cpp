@@ -213,13 +213,14 @@ Targets collect_targets(const Model& model) {
 }
 
 void add_corrections(const Document& document, const Model& model, const Targets& targets,
-                     const std::vector<std::vector<double>>& coefficients, Rig& rig) {
+                     const std::vector<std::vector<double>>& coefficients, const ReadOptions& options, Rig& rig) {
   std::vector<std::size_t> kept;
   for (std::size_t r = 0; r < targets.columns.size(); ++r)
     if (std::any_of(coefficients.begin(), coefficients.end(), [&](const auto& row) { return row[r] != 0; }))
       kept.push_back(r);
   if (kept.empty()) return;
-  if (static_cast<double>(kept.size()) * static_cast<double>(rig.vertex_count()) * 12 > 16e9)
+  if (static_cast<double>(kept.size()) * static_cast<double>(rig.vertex_count()) * 12 >
+      static_cast<double>(options.max_bytes))
     document.refuse(fmt::format("{} morph targets of {} vertices are too many", kept.size(), rig.vertex_count()));
   const bool bent = std::any_of(model.meshes.begin(), model.meshes.end(),
                                 [](const MeshData& mesh) { return !mesh.target_normals.empty(); });
@@ -332,7 +333,7 @@ Rig parse_gltf_rig(std::span<const std::byte> bytes, const std::filesystem::path
   gltf::sort_bones(model, parent, bones);
   gltf::Timeline timeline = gltf::timeline(document, model, options);
   const double size = static_cast<double>(timeline.frames.size()) * static_cast<double>(bones.list.size()) * 48;
-  if (size > 16e9)
+  if (size > static_cast<double>(options.max_bytes))
     document.refuse(fmt::format("{} frames of {} bones are too many", timeline.frames.size(), bones.list.size()));
   if (gltf::fact(model, "frames") == 0) timeline = {};
   Rig rig;
@@ -343,7 +344,7 @@ Rig parse_gltf_rig(std::span<const std::byte> bytes, const std::filesystem::path
   const gltf::Targets targets = gltf::collect_targets(model);
   std::vector<std::vector<double>> coefficients;
   gltf::fill_motion(model, bones, timeline, targets, coefficients, rig);
-  gltf::add_corrections(document, model, targets, coefficients, rig);
+  gltf::add_corrections(document, model, targets, coefficients, options, rig);
   rig.times = std::move(timeline.seconds);
   rig.clips = std::move(timeline.clips);
   const bool affine = gltf::fact(model, "transforms") == "affine";

@@ -1,6 +1,9 @@
-// Writes a small file of every kind that our own writers make: fuzz_seeds FOLDER makes FOLDER/FORMAT/....
+// Writes small files of every kind, FOLDER/FORMAT/...: fuzz_seeds FOLDER [DATA]. They are what our own writers make,
+// the small ones of the real files under DATA, truncated prefixes of all of them and copies with flipped bits.
 #include <cstdio>
 #include <filesystem>
+#include <map>
+#include <random>
 
 #include "io/small_sequence.h"
 #include "sinew/io/alembic.h"
@@ -85,10 +88,62 @@ std::vector<std::byte> packed_model() {
   return two_layer_extension(rig, true).arrays[0].bytes;
 }
 
+void write_bytes(const fs::path& path, std::span<const std::byte> bytes) {
+  OutputFile file(made(path.parent_path()) / path.filename());
+  file.write(bytes);
+  file.commit();
+}
+
+/// Copies of the real files that are small enough to be changed quickly.
+void copy_real_files(const fs::path& data, const fs::path& folder) {
+  constexpr std::uintmax_t kMost = 60000;
+  const std::map<std::string, std::string> formats{{".abc", "abc"}, {".glb", "gltf"}, {".gltf", "gltf"},
+                                                   {".npy", "npz"}, {".obj", "obj"},  {".pc2", "pc2"}};
+  if (!fs::is_directory(data)) return;
+  for (const auto& entry : fs::recursive_directory_iterator(data)) {
+    const auto format = formats.find(entry.path().extension().string());
+    if (format == formats.end() || !entry.is_regular_file() || entry.file_size() > kMost) continue;
+    const std::string name = "real_" + entry.path().parent_path().filename().string() + "_";
+    write_bytes(folder / format->second / (name + entry.path().filename().string()), read_file(entry.path()));
+  }
+}
+
+/// Prefixes of every seed, and copies with one to eight flipped bits.
+void damage_all(const fs::path& folder) {
+  std::vector<fs::path> seeds;
+  for (const auto& entry : fs::recursive_directory_iterator(folder))
+    if (entry.is_regular_file()) seeds.push_back(entry.path());
+  std::mt19937_64 random(1);
+  for (const fs::path& seed : seeds) {
+    const std::vector<std::byte> bytes = read_file(seed);
+    const auto beside = [&](const std::string& name) { return seed.parent_path() / (name + seed.filename().string()); };
+    for (const std::size_t quarter : {1U, 2U, 3U})
+      write_bytes(beside("cut" + std::to_string(quarter) + "_"), test::prefix(bytes, bytes.size() * quarter / 4));
+    if (!bytes.empty()) write_bytes(beside("cut4_"), test::prefix(bytes, bytes.size() - 1));
+    for (int flips = 1; flips <= 8 && !bytes.empty(); flips *= 2) {
+      std::vector<std::byte> damaged = bytes;
+      for (int i = 0; i < flips; ++i) damaged[random() % bytes.size()] ^= std::byte{1} << (random() % 8);
+      write_bytes(beside("flip" + std::to_string(flips) + "_"), damaged);
+    }
+  }
+}
+
+void write_texts(const fs::path& folder) {
+  made(folder / "options");
+  for (const char* text : {"0:10", "3::2", ":", "all", "4", "512M", "1.5G", "2:1:0", "18446744073709551616:"})
+    test::write_text(folder / "options" / ("text" + std::to_string(std::string_view(text).size()) + text), text);
+  test::write_text(made(folder / "json") / "checkpoint",
+                   R"({"options":"ssdr","input":"00","phase":"search 4 bones","step":3,"arrays":[)"
+                   R"({"name":"motion","rows":2,"columns":2,"finished":false},)"
+                   R"({"name":"best weights","rows":1,"columns":2,"finished":true}]})");
+  test::write_text(folder / "json/packed", R"({"version":1,"vertices":12,"bones":3,"frames":2,"virtualBones":4,)"
+                                           R"("bonesPerVirtualBone":3,"virtualBonesPerVertex":2})");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) return std::fputs("usage: fuzz_seeds FOLDER\n", stderr), 2;
+  if (argc != 2 && argc != 3) return std::fputs("usage: fuzz_seeds FOLDER [DATA]\n", stderr), 2;
   const fs::path folder = argv[1];
   const Sequence small = test::small_sequence(2);
   write_obj(made(folder / "obj") / "small.obj", small.rest);
@@ -107,5 +162,8 @@ int main(int argc, char** argv) {
   OutputFile array(folder / "npz/rest.npy");
   array.write(first_member(read_file(folder / "npz/small.npz")));
   array.commit();
+  write_texts(folder);
+  if (argc == 3) copy_real_files(argv[2], folder);
+  damage_all(folder);
   return 0;
 }

@@ -35,7 +35,7 @@ struct ReadOptions {
   std::size_t last_frame = std::numeric_limits<std::size_t>::max();
   std::size_t frame_step = 1;
   /// Positions that would take more bytes are refused before anything is allocated: a file can ask for more frames than
-  /// it has bytes (Alembic shares equal samples).
+  /// it has bytes (Alembic shares equal samples, glTF is sampled).
   std::size_t max_bytes = std::size_t{16} << 30;
   Warnings warn;
 };

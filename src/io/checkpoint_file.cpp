@@ -1,0 +1,170 @@
+// A checkpoint file: "SINEWCK1", the size of the header (u64), the header (JSON: whose it is, phase, step, names and
+// shapes), the arrays (double, column-major, in the order of the header), and a digest of everything before it.
+#include "sinew/io/checkpoint_file.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "io/murmur3.h"
+#include "sinew/core/error.h"
+#include "sinew/core/fit_report.h"
+#include "sinew/io/output_file.h"
+
+namespace sinew {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::string_view kMagic = "SINEWCK1";
+constexpr std::size_t kHead = 16;  // magic and size of the header
+
+template <class T>
+void append(std::vector<std::byte>& bytes, const T* values, std::size_t count) {
+  const auto* const from = reinterpret_cast<const std::byte*>(values);
+  bytes.insert(bytes.end(), from, from + count * sizeof(T));
+}
+
+std::string text_of(const Digest& digest) {
+  return fmt::format("{:016x}{:016x}", digest.high, digest.low);
+}
+
+void describe(const SavedArrays& arrays, bool finished, Json& list) {
+  for (const auto& [name, array] : arrays)
+    list.push_back({{"name", name}, {"rows", array.rows()}, {"columns", array.cols()}, {"finished", finished}});
+}
+
+/// Bytes that are used up from the front.
+struct Reader {
+  std::span<const std::byte> left;
+  const std::string& name;
+
+  [[noreturn]] void refuse(const std::string& why) const {
+    throw Error(ErrorKind::input, fmt::format("{}: {}", name, why));
+  }
+  std::span<const std::byte> take(std::size_t count) {
+    if (count > left.size()) refuse("the checkpoint is cut short");
+    const auto part = left.first(count);
+    left = left.subspan(count);
+    return part;
+  }
+  Eigen::MatrixXd array(const Json& shape) {
+    const auto rows = shape.at("rows").get<std::uint64_t>();
+    const auto columns = shape.at("columns").get<std::uint64_t>();
+    const std::uint64_t most = left.size() / sizeof(double);
+    if (rows > most || columns > most || (rows > 0 && columns > most / rows)) refuse("the checkpoint is cut short");
+    Eigen::MatrixXd out(static_cast<Eigen::Index>(rows), static_cast<Eigen::Index>(columns));
+    const auto bytes = take(rows * columns * sizeof(double));
+    if (!bytes.empty()) std::memcpy(out.data(), bytes.data(), bytes.size());
+    return out;
+  }
+};
+
+}  // namespace
+
+std::string digest_of(const Sequence& sequence) {
+  std::vector<std::byte> parts;
+  const auto add = [&](const auto& values) {
+    const Digest digest = murmur3(std::as_bytes(std::span(values)));
+    append(parts, &digest, 1);
+  };
+  const Mesh& mesh = sequence.rest;
+  add(std::span(mesh.positions.data(), static_cast<std::size_t>(mesh.positions.size())));
+  add(mesh.face_sizes);
+  add(mesh.corners);
+  add(sequence.frames.data());
+  add(sequence.times);
+  std::vector<std::size_t> clips;
+  for (const Clip& clip : sequence.clips) clips.insert(clips.end(), {clip.first_frame, clip.frames});
+  add(clips);
+  return text_of(murmur3(parts));
+}
+
+std::vector<std::byte> format_checkpoint(const SolveState& state, const SolveIdentity& identity) {
+  Json list = Json::array();
+  describe(state.arrays, false, list);
+  describe(state.finished, true, list);
+  const std::string header = Json{
+      {"options", identity.options},
+      {"input", identity.input},
+      {"phase", state.phase},
+      {"step", state.step},
+      {"arrays",
+       std::move(list)}}.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::vector<std::byte> bytes;
+  const std::uint64_t size = header.size();
+  append(bytes, kMagic.data(), kMagic.size());
+  append(bytes, &size, 1);
+  append(bytes, header.data(), header.size());
+  for (const SavedArrays* arrays : {&state.arrays, &state.finished})
+    for (const auto& [name, array] : *arrays) append(bytes, array.data(), static_cast<std::size_t>(array.size()));
+  const Digest digest = murmur3(bytes);
+  append(bytes, &digest, 1);
+  return bytes;
+}
+
+ParsedCheckpoint parse_checkpoint(std::span<const std::byte> bytes, const std::string& name) {
+  Reader reader{bytes, name};
+  if (bytes.size() < kHead + sizeof(Digest) || std::memcmp(bytes.data(), kMagic.data(), kMagic.size()) != 0)
+    reader.refuse("not a checkpoint");
+  Digest stored;
+  std::memcpy(&stored, bytes.last(sizeof stored).data(), sizeof stored);
+  if (murmur3(bytes.first(bytes.size() - sizeof stored)) != stored) reader.refuse("the checkpoint is damaged");
+  reader.left = bytes.first(bytes.size() - sizeof stored);
+  std::uint64_t size = 0;
+  std::memcpy(&size, reader.take(kHead).data() + kMagic.size(), sizeof size);
+  const auto text = reader.take(size);
+  const auto* const first = reinterpret_cast<const char*>(text.data());
+  ParsedCheckpoint out;
+  try {
+    const Json header = Json::parse(first, first + text.size());
+    out.identity = {header.at("options").get<std::string>(), header.at("input").get<std::string>()};
+    out.state.phase = header.at("phase").get<std::string>();
+    out.state.step = header.at("step").get<std::int64_t>();
+    for (const Json& shape : header.at("arrays")) {
+      SavedArrays& arrays = shape.at("finished").get<bool>() ? out.state.finished : out.state.arrays;
+      arrays[shape.at("name").get<std::string>()] = reader.array(shape);
+    }
+  } catch (const Json::exception&) {
+    reader.refuse("the header of the checkpoint makes no sense");
+  }
+  if (!reader.left.empty() || out.state.step < 0 || out.state.step > std::int64_t{1} << 30)
+    reader.refuse("the header of the checkpoint makes no sense");
+  return out;
+}
+
+CheckpointFile::CheckpointFile(std::filesystem::path path, SolveIdentity identity, CheckpointFileOptions options)
+    : path_(std::move(path)), identity_(std::move(identity)), options_(std::move(options)), last_(now_seconds()) {
+  if (!std::filesystem::exists(path_)) return;
+  ParsedCheckpoint parsed = parse_checkpoint(read_file(path_), path_.string());
+  if (parsed.identity.input != identity_.input)
+    throw Error(ErrorKind::input, fmt::format("{}: is the checkpoint of a solve of another input", path_.string()));
+  if (parsed.identity.options != identity_.options)
+    throw Error(ErrorKind::input, fmt::format("{}: is the checkpoint of a solve with other options: '{}', not '{}'",
+                                              path_.string(), parsed.identity.options, identity_.options));
+  finished = parsed.state.finished;
+  earlier = std::move(parsed.state);
+  resumed_ = true;
+}
+
+bool CheckpointFile::due() {
+  if (now_seconds() - last_ >= options_.seconds) return true;
+  return !stopping_ && options_.stop_soon && options_.stop_soon();
+}
+
+void CheckpointFile::save(const SolveState& state) {
+  stopping_ = options_.stop_soon && options_.stop_soon();
+  OutputFile file(path_);
+  file.write(std::span<const std::byte>(format_checkpoint(state, identity_)));
+  file.commit();
+  last_ = now_seconds();
+  ++saved_;
+}
+
+void CheckpointFile::discard() {
+  std::error_code ignored;
+  std::filesystem::remove(path_, ignored);
+}
+
+}  // namespace sinew

@@ -1,0 +1,61 @@
+#include "text_options.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include "sinew/core/error.h"
+
+namespace sinew::tool {
+
+void parse_frames(const std::string& text, ReadOptions& options) {
+  const std::array<std::size_t*, 3> fields{&options.first_frame, &options.last_frame, &options.frame_step};
+  const auto refuse = [&] {
+    throw Error(ErrorKind::usage, fmt::format("--frames {}: expected A:B or A:B:STEP, frames A to B-1 from 0", text));
+  };
+  std::size_t field = 0;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (true) {
+    if (at != end && *at != ':') {
+      const auto [next, failure] = std::from_chars(at, end, *fields[field]);
+      if (failure != std::errc{}) refuse();
+      at = next;
+    }
+    if (at == end) break;
+    if (*at != ':' || ++field == fields.size()) refuse();
+    ++at;
+  }
+  if (field == 0 || options.frame_step == 0) refuse();
+}
+
+int parse_influences(const std::string& text) {
+  if (text == "all") return 0;
+  int number = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (failure != std::errc{} || end != text.data() + text.size() || number < 1 || number > 99999)
+    throw Error(ErrorKind::usage, fmt::format("--influences {}: expected a number from 1 up, or 'all'", text));
+  return number;
+}
+
+std::uint64_t parse_size(const std::string& text) {
+  const auto refuse = [&] {
+    throw Error(ErrorKind::usage, fmt::format("size {}: expected a number of bytes, or one with K, M, G or T", text));
+  };
+  double number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, failure] = std::from_chars(text.data(), end, number);
+  if (failure != std::errc{} || !std::isfinite(number) || number < 0) refuse();
+  double unit = 1;
+  if (rest != end) {
+    const std::size_t power = std::string_view("KMGT").find(static_cast<char>(std::toupper(*rest)));
+    if (power == std::string_view::npos || rest + 1 != end) refuse();
+    unit = std::exp2(10.0 * static_cast<double>(power + 1));
+  }
+  if (number * unit >= 0x1p63) refuse();
+  return static_cast<std::uint64_t>(number * unit);
+}
+
+}  // namespace sinew::tool
