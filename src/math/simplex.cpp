@@ -114,6 +114,17 @@ void normalise(ActiveSet& s) {
   }
 }
 
+/// All weight on the entry that is best alone.
+void start_over(ActiveSet& s) {
+  int best = 0;
+  for (int i = 1; i < s.n; ++i)
+    if (s.at(i, i) - 2 * s.g[i] < s.at(best, best) - 2 * s.g[best]) best = i;
+  std::fill(s.x, s.x + s.n, 0.0);
+  s.x[best] = 1;
+  s.members[0] = best;
+  s.count = 1;
+}
+
 }  // namespace
 
 double simplex_least_squares(const double* G, int ldg, const double* g, int n, double* x, SimplexWorkspace& workspace) {
@@ -131,7 +142,9 @@ double simplex_least_squares(const double* G, int ldg, const double* g, int n, d
     compute_gradient(s);
     if (s.count > 1) {
       solve_members(s);
-      if (!advance(s)) continue;
+      const bool whole = advance(s);
+      if (s.count == 0) start_over(s);  // columns so nearly equal that the step is not a number
+      if (!whole) continue;
       compute_gradient(s);
     }
     double mean = 0;

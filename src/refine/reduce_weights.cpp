@@ -206,6 +206,7 @@ SkinWeights fit_examples(const Rig& rig, const Sequence& examples, const ReduceO
       std::vector<Index> all;
       for (Eigen::Index b = 0; b < W.rows(); ++b)
         if (metric.targets()(b, static_cast<Eigen::Index>(v)) > 0) all.push_back(static_cast<Index>(b));
+      if (all.empty()) continue;  // the examples say nothing that double precision can tell: the largest stay
       const std::vector<Index> chosen = all.size() > K ? best_bones(Q, all, K) : all;
       const std::vector<Index> largest = row_bones(out, v);
       const double by_cost = fit_convex(Q, chosen, x, workspace);
