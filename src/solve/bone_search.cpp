@@ -5,7 +5,9 @@
 #include <limits>
 #include <random>
 
+#include "sinew/core/error.h"
 #include "solve/motion_clusters.h"
+#include "solve/saved_fit.h"
 
 namespace sinew {
 namespace {
@@ -210,46 +212,104 @@ void shrink(const Problem& problem, const RunOptions& run_options, int bones, Fi
   }
 }
 
+namespace {
+
+/// How far a search has come.
+struct SearchPlace {
+  int start = 0;       // kicks count on from the starts
+  bool begun = false;  // the runner of this start
+  int done = 0;        // moves tried
+  Runner runner;
+  Runner best;                  // of the starts before this one
+  std::vector<double> leading;  // least value after each of the first moves
+};
+
+void save_search(const FitState& initial, const SearchPlace& place, SavedArrays& arrays) {
+  save_fit(initial, "", arrays);
+  if (place.begun) save_fit(place.runner.state, "runner ", arrays);
+  if (place.start > 0) save_fit(place.best.state, "best ", arrays);
+  const auto number = [](int value) { return static_cast<double>(value); };
+  arrays["place"] = numbers({number(place.start), place.begun ? 1.0 : 0.0, number(place.done),
+                             number(place.runner.start), number(place.runner.round), number(place.runner.failures),
+                             number(place.best.start), number(place.best.round), number(place.best.failures)});
+  Eigen::MatrixXd& leading = arrays["leading"] = Eigen::MatrixXd(1, static_cast<Eigen::Index>(place.leading.size()));
+  for (std::size_t i = 0; i < place.leading.size(); ++i)  // -1: none yet
+    leading(static_cast<Eigen::Index>(i)) = std::isfinite(place.leading[i]) ? place.leading[i] : -1;
+}
+
+void take_search(const Problem& problem, const SavedArrays& arrays, FitState& initial, SearchPlace& place) {
+  const auto fit = [&](const char* prefix) {
+    return saved_fit(arrays, prefix, problem.frame_count(), problem.vertex_count());
+  };
+  const Eigen::MatrixXd& numbers = saved_array(arrays, "place", 9, 1);
+  if (numbers.minCoeff() < 0 || numbers.maxCoeff() > 1e9)
+    throw Error(ErrorKind::input, "checkpoint: its search is at no place that there is");
+  const auto number = [&](Eigen::Index i) { return static_cast<int>(numbers(i)); };
+  initial = fit("");
+  place.start = number(0);
+  place.begun = number(1) != 0;
+  place.done = number(2);
+  if (place.begun) place.runner = {fit("runner "), number(3), number(4), number(5)};
+  if (place.start > 0) place.best = {fit("best "), number(6), number(7), number(8)};
+  const Eigen::MatrixXd& leading = saved_array(arrays, "leading", 1, static_cast<Eigen::Index>(place.leading.size()));
+  for (std::size_t i = 0; i < place.leading.size(); ++i)
+    if (leading(static_cast<Eigen::Index>(i)) >= 0) place.leading[i] = leading(static_cast<Eigen::Index>(i));
+}
+
+}  // namespace
+
 bool search_bones(const Problem& problem, const SearchOptions& options, FitState& state) {
+  SearchPlace place;
+  place.leading.assign(static_cast<std::size_t>(options.heat), std::numeric_limits<double>::infinity());
+  if (const auto saved = resume(options.checkpoint, options.phase)) take_search(problem, saved->arrays, state, place);
   const int most = options.starts * options.heat + (1 + options.kicks) * options.rounds;
-  int done = 0;
   const auto keep_going = [&] {
-    return !options.keep_going || options.keep_going(std::min(1.0, static_cast<double>(++done) / most));
+    return !options.keep_going || options.keep_going(std::min(1.0, static_cast<double>(++place.done) / most));
+  };
+  const auto remember = [&] {
+    keep(options.checkpoint, options.phase, place.done,
+         [&](SavedArrays& arrays) { save_search(state, place, arrays); });
   };
   bool going = true;
-  Runner best;
-  std::vector<double> leading(static_cast<std::size_t>(options.heat), std::numeric_limits<double>::infinity());
-  for (int start = 0; start < options.starts && going; ++start) {
-    Runner runner;
-    runner.start = start;
-    runner.state = state;
-    begin(problem, options, runner);
+  Runner& runner = place.runner;
+  Runner& best = place.best;
+  for (; place.start < options.starts && going; ++place.start) {
+    if (!place.begun) {
+      runner = {state, place.start, 0, 0};
+      begin(problem, options, runner);
+      place.begun = true;
+    }
     while (going && runner.round < options.heat) {
-      double& lead = leading[static_cast<std::size_t>(runner.round)];
+      remember();
+      double& lead = place.leading[static_cast<std::size_t>(runner.round)];
       try_move(problem, options, runner);
       going = keep_going();
       if (runner.state.value > kHopeless * lead) break;
       lead = std::min(lead, runner.state.value);
     }
-    if (start == 0 || runner.state.value < best.state.value) std::swap(best, runner);
+    if (place.start == 0 || runner.state.value < best.state.value) std::swap(best, runner);
+    place.begun = false;
   }
-  const auto climb = [&](Runner& runner, int patience) {
-    while (going && runner.round < options.rounds && runner.failures < patience) {
-      try_move(problem, options, runner);
+  const auto climb = [&](Runner& climber, int patience) {
+    while (going && climber.round < options.rounds && climber.failures < patience) {
+      remember();
+      try_move(problem, options, climber);
       going = keep_going();
     }
   };
-  climb(best, options.patience);
+  if (place.start == options.starts && !place.begun) climb(best, options.patience);
   // From where moves no longer pay, a third of the bones exchanged at once leads elsewhere: up, and sometimes further
   // down.
-  for (int kick = 0; kick < options.kicks && going; ++kick) {
-    Runner other;
-    other.start = options.starts + kick;
-    other.state = best.state;
-    breathe(problem, options.run, (state.bones() + 2) / 3, seed_of(options.seed, other.start, -1), other.state);
-    pursue(problem, options.run, 0, other.state);
-    climb(other, static_cast<int>(std::size(kMoves)) + 1);
-    if (other.state.value < best.state.value) std::swap(best, other);
+  for (; place.start < options.starts + options.kicks && going; ++place.start) {
+    if (!place.begun) {
+      runner = {best.state, place.start, 0, 0};
+      breathe(problem, options.run, (state.bones() + 2) / 3, seed_of(options.seed, runner.start, -1), runner.state);
+      pursue(problem, options.run, 0, runner.state);
+      place.begun = true;
+    }
+    climb(runner, static_cast<int>(std::size(kMoves)) + 1);
+    if (runner.state.value < best.state.value) std::swap(best, runner);
+    place.begun = false;
   }
   std::swap(state, best.state);
   return going;

@@ -18,6 +18,8 @@ struct SearchOptions {
   int kicks = 3;      // searches begun anew from the best with a third of its bones exchanged
   std::uint64_t seed = 1;
   std::function<bool(double fraction)> keep_going;  // asked after every move; may be empty
+  Checkpoint* checkpoint = nullptr;                 // may be null: where the moves are kept, as this phase
+  std::string phase;
 };
 
 /// Tries moves in turn and keeps what lowers the objective: more bones, added where they would gain most, and more

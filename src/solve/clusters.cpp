@@ -176,6 +176,31 @@ double e_rms(const State& state, double radius) {
   return e_rms_of(state.total(), state.vertices(), state.frames(), radius);
 }
 
+void save_motion(const State& state, SavedArrays& arrays) {
+  Eigen::MatrixXd motion(3 * static_cast<Eigen::Index>(state.frames()), 4 * static_cast<Eigen::Index>(state.T.size()));
+  for (std::size_t b = 0; b < state.T.size(); ++b)
+    for (std::size_t f = 0; f < state.frames(); ++f)
+      motion.block<3, 4>(3 * static_cast<Eigen::Index>(f), 4 * static_cast<Eigen::Index>(b)) = state.T[b][f];
+  arrays["motion"] = std::move(motion);
+}
+
+/// Takes up the motions that an earlier run left in this phase, if it did; `step` is the step it had reached.
+bool take_motion(Checkpoint* checkpoint, std::string_view phase, State& state, int& step) {
+  const auto saved = resume(checkpoint, phase);
+  if (!saved) return false;
+  const Eigen::MatrixXd& motion =
+      saved_array(saved->arrays, "motion", 3 * static_cast<Eigen::Index>(state.frames()), -1);
+  if (motion.cols() == 0 || motion.cols() % 4 != 0)
+    throw Error(ErrorKind::input, "checkpoint: its motion is not one of whole bones");
+  state.T.assign(static_cast<std::size_t>(motion.cols() / 4), std::vector<Rigid>(state.frames()));
+  for (std::size_t b = 0; b < state.T.size(); ++b)
+    for (std::size_t f = 0; f < state.frames(); ++f)
+      state.T[b][f] = motion.block<3, 4>(3 * static_cast<Eigen::Index>(f), 4 * static_cast<Eigen::Index>(b));
+  update_clusters(state);
+  step = static_cast<int>(saved->step);
+  return true;
+}
+
 Rig to_rig(const State& state) {
   Rig rig;
   rig.rest = state.sequence().rest;
@@ -233,15 +258,23 @@ Rig solve_clusters(const Sequence& sequence, const ClustersOptions& options, Fit
       before = now;
     }
   };
-  while (go_on && state.T.size() < bones) {
+  int moves = 0;
+  const bool grown = take_motion(options.checkpoint, "move", state, moves);
+  if (!grown) take_motion(options.checkpoint, "grow", state, moves);
+  const auto remember = [&](std::string_view phase) {
+    keep(options.checkpoint, phase, moves, [&](SavedArrays& arrays) { save_motion(state, arrays); });
+  };
+  while (go_on && !grown && state.T.size() < bones) {
     const std::size_t clusters = state.T.size();
     if (!split(state, bones)) break;
     update_clusters(state);
     refine();
+    remember("grow");
     if (state.T.size() <= clusters) break;  // splitting no longer brings anything
   }
   // k-means stays where it gets stuck: move a cluster that is hardly needed to where the error is, while that helps.
-  for (int moves = 0; go_on && moves < kMaxMoves && state.T.size() > 1; ++moves) {
+  for (; go_on && moves < kMaxMoves && state.T.size() > 1; ++moves) {
+    remember("move");
     const State best = state;
     state.T.erase(state.T.begin() + static_cast<std::ptrdiff_t>(least_needed(state)));
     update_clusters(state);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "solve/saved_fit.h"
+
 namespace sinew {
 namespace {
 
@@ -36,14 +38,47 @@ void step(const Problem& problem, const RunOptions& options, int iteration, cons
   state.value = state.squares + smoothness_value(problem, options.smoothing, state.weights);
 }
 
-RunEnd iterate(const Problem& problem, const RunOptions& options, FitState& state) {
-  state.value = std::numeric_limits<double>::infinity();
-  Eigen::MatrixXd previous = state.D;
+/// What a run carries from iteration to iteration beside the state.
+struct RunPlace {
+  int iteration = 0;
   double momentum = 1;
-  int stuck = 0;  // plain steps in a row that did not descend
+  Eigen::MatrixXd previous;  // bones before the last iteration
   std::vector<double> history;
+};
+
+void save_run(const FitState& state, const RunPlace& place, SavedArrays& arrays) {
+  save_fit(state, "", arrays);
+  arrays["momentum"] = numbers({place.momentum});
+  arrays["previous motion"] = place.previous;
+  arrays["history"] =
+      Eigen::Map<const Eigen::RowVectorXd>(place.history.data(), static_cast<Eigen::Index>(place.history.size()));
+}
+
+RunPlace saved_run(const Problem& problem, const SolveState& saved, FitState& state) {
+  state = saved_fit(saved.arrays, "", problem.frame_count(), problem.vertex_count());
+  RunPlace place;
+  place.iteration = static_cast<int>(saved.step);
+  place.momentum = saved_number(saved.arrays, "momentum", 1, 1e6);
+  place.previous = saved_array(saved.arrays, "previous motion", state.D.rows(), state.D.cols());
+  const Eigen::MatrixXd& history = saved_array(saved.arrays, "history", 1, -1);
+  place.history.assign(history.data(), history.data() + history.size());
+  // S is that of the weights; the residuals are those of the pass before.
+  const std::vector<float> residual = state.sums.residual;
+  PassOptions pass;
+  pass.influences = state.weights.capacity;
+  pass.keep_weights = true;
+  weights_pass(problem, bone_gram(problem, state.D), pass, state.weights, state.sums);
+  state.sums.residual = residual;
+  return place;
+}
+
+RunEnd iterate(const Problem& problem, const RunOptions& options, RunPlace place, FitState& state) {
+  Eigen::MatrixXd& previous = place.previous;
+  double& momentum = place.momentum;
+  std::vector<double>& history = place.history;
+  int stuck = 0;  // plain steps in a row that did not descend
   FitState next;
-  for (int iteration = 0; iteration < options.iterations; ++iteration) {
+  for (int iteration = place.iteration; iteration < options.iterations; ++iteration) {
     const double grown = (1 + std::sqrt(1 + 4 * momentum * momentum)) / 2;
     const double beta = options.accelerate && options.update_bones ? (momentum - 1) / grown : 0;
     Eigen::MatrixXd start = state.D;
@@ -68,8 +103,10 @@ RunEnd iterate(const Problem& problem, const RunOptions& options, FitState& stat
     std::swap(state, next);
     momentum = grown;
     stuck = 0;
-    if (options.after && !options.after(state)) return RunEnd::stopped;
     history.push_back(state.value);
+    keep(options.checkpoint, options.phase, iteration + 1,
+         [&](SavedArrays& arrays) { save_run(state, place, arrays); });
+    if (options.after && !options.after(state)) return RunEnd::stopped;
     const std::size_t n = history.size();
     if (n > 4 && history[n - 5] - history[n - 1] <= options.tolerance * history[n - 1]) return RunEnd::converged;
   }
@@ -79,8 +116,15 @@ RunEnd iterate(const Problem& problem, const RunOptions& options, FitState& stat
 }  // namespace
 
 RunEnd run(const Problem& problem, const RunOptions& options, FitState& state) {
+  RunPlace place;
+  if (const auto saved = resume(options.checkpoint, options.phase)) {
+    place = saved_run(problem, *saved, state);
+  } else {
+    state.value = std::numeric_limits<double>::infinity();
+    place.previous = state.D;
+  }
   if (state.weights.capacity < options.influences) state.weights = with_capacity(state.weights, options.influences);
-  const RunEnd end = iterate(problem, options, state);
+  const RunEnd end = iterate(problem, options, std::move(place), state);
   // Slots that a looser run left behind would be taken for influences that may be used.
   const bool all_solved = options.update_weights && options.locked_vertices.empty();
   if (all_solved && state.weights.capacity > options.influences) {

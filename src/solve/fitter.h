@@ -3,8 +3,10 @@
 #include <functional>
 #include <limits>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "sinew/core/checkpoint.h"
 #include "solve/lbs.h"
 
 namespace sinew {
@@ -33,6 +35,8 @@ struct RunOptions {
   BoneOptions bones;
   Smoothing smoothing;
   std::span<const std::uint8_t> locked_vertices;
+  Checkpoint* checkpoint = nullptr;  // may be null: where the run keeps its state, as this phase
+  std::string phase;
   /// Called after every iteration; false stops the run.
   std::function<bool(const FitState&)> after;
 };

@@ -178,20 +178,54 @@ Step solve_step(const Linearisation& at, const FlatFit& fit, double damping, int
   return step;
 }
 
+constexpr const char* kPhase = "flat";
+
+/// What the steps carry on beside the flat and its trace.
+struct Damping {
+  double value = 0.05;
+  double growth = 2;
+};
+
+void save_steps(const Eigen::MatrixXd& theta, const Damping& damping, const FlatTrace& trace, SavedArrays& arrays) {
+  arrays["flat"] = theta;
+  arrays["damping"] = numbers({damping.value, damping.growth, static_cast<double>(trace.inner)});
+  arrays["distances"] =
+      Eigen::Map<const Eigen::RowVectorXd>(trace.distance.data(), static_cast<Eigen::Index>(trace.distance.size()));
+}
+
+/// Takes up the steps of an earlier run; returns how many it had done.
+int take_steps(const SolveState& saved, Eigen::MatrixXd& theta, Damping& damping, FlatTrace& trace) {
+  theta = saved_array(saved.arrays, "flat", theta.rows(), theta.cols());
+  const Eigen::MatrixXd& kept = saved_array(saved.arrays, "damping", 3, 1);
+  damping = {kept(0), kept(1)};
+  trace.inner = static_cast<int>(std::clamp(kept(2), 0.0, 1e9));
+  const Eigen::MatrixXd& distances = saved_array(saved.arrays, "distances", 1, -1);
+  trace.distance.assign(distances.data(), distances.data() + distances.size());
+  return static_cast<int>(saved.step);
+}
+
 }  // namespace
 
 FlatTrace gauss_newton_flat(const FlatProblem& problem, const GaussNewtonOptions& options, Eigen::MatrixXd& theta,
                             FlatFit& fit, const Progress& progress) {
   FlatTrace trace;
-  fit_flat(problem, theta, options.ridge, options.threads, fit);
-  whiten_flat(problem, fit, options.threads, theta);
+  Damping now;
+  int first = 0;
+  if (const auto saved = resume(options.checkpoint, kPhase)) {
+    first = take_steps(*saved, theta, now, trace);
+  } else {
+    fit_flat(problem, theta, options.ridge, options.threads, fit);
+    whiten_flat(problem, fit, options.threads, theta);
+  }
   fit_flat(problem, theta, options.ridge, options.threads, fit);
   if (fit.handles == 1) return trace;
   Linearisation at;
   FlatFit trial;
-  double damping = 0.05;
-  double growth = 2;
-  for (int n = 0; n < options.max_steps && fit.distance > options.target && trace.inner < options.max_products; ++n) {
+  double& damping = now.value;
+  double& growth = now.growth;
+  for (int n = first; n < options.max_steps && fit.distance > options.target && trace.inner < options.max_products;
+       ++n) {
+    keep(options.checkpoint, kPhase, n, [&](SavedArrays& arrays) { save_steps(theta, now, trace, arrays); });
     if (!report(progress, "flat", static_cast<double>(n) / options.max_steps)) break;
     linearise(problem, theta, fit, options.threads, at);
     const double before = fit.objective;

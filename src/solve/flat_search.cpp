@@ -86,17 +86,49 @@ void continue_candidates(const FlatProblem& problem, GaussNewtonOptions newton, 
   }
 }
 
+/// The first flat and the short runs from other starts, side by side.
+void save_starts(const FoundFlat& best, const std::vector<Candidate>& candidates, SavedArrays& arrays) {
+  const Eigen::Index width = best.theta.cols();
+  Eigen::MatrixXd flats(best.theta.rows(), width * static_cast<Eigen::Index>(candidates.size()));
+  Eigen::RowVectorXd distances(static_cast<Eigen::Index>(candidates.size()));
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const auto column = static_cast<Eigen::Index>(i);
+    flats.middleCols(width * column, width) = candidates[i].theta;
+    distances(column) = candidates[i].distance;
+  }
+  arrays["flat"] = best.theta;
+  arrays["flats"] = std::move(flats);
+  arrays["distances"] = distances;
+}
+
+std::vector<Candidate> take_starts(const SolveState& saved, const FlatProblem& problem, const FlatsOptions& options,
+                                   FoundFlat& best) {
+  const Eigen::Index width = best.theta.cols();
+  best.theta = saved_array(saved.arrays, "flat", best.theta.rows(), width);
+  fit_flat(problem, best.theta, 0, options.threads, best.fit);
+  best.trace.distance.push_back(best.fit.distance);
+  const Eigen::MatrixXd& flats = saved_array(saved.arrays, "flats", best.theta.rows(), -1);
+  const Eigen::MatrixXd& distances = saved_array(saved.arrays, "distances", 1, flats.cols() / width);
+  std::vector<Candidate> candidates;
+  for (Eigen::Index i = 0; i < distances.cols(); ++i)
+    candidates.push_back({flats.middleCols(width * i, width), distances(i)});
+  return candidates;
+}
+
 }  // namespace
 
 FoundFlat improve_flat(const FlatProblem& problem, Eigen::MatrixXd theta, const FlatsOptions& options,
                        const Progress& progress) {
   FoundFlat found;
   found.theta = std::move(theta);
-  alternate(problem, options.alternations, options.threads, found.theta, found.fit);
+  if (!resumes(options.checkpoint, "flat"))
+    alternate(problem, options.alternations, options.threads, found.theta, found.fit);
   if (options.solver == FlatSolver::alternating) {
     found.trace.distance.push_back(found.fit.distance);
   } else {
-    found.trace = gauss_newton_flat(problem, newton_options(options, problem.floor), found.theta, found.fit, progress);
+    GaussNewtonOptions newton = newton_options(options, problem.floor);
+    newton.checkpoint = options.checkpoint;
+    found.trace = gauss_newton_flat(problem, newton, found.theta, found.fit, progress);
   }
   return found;
 }
@@ -119,20 +151,31 @@ FoundFlat search_flat(const FlatProblem& problem, const VertexMaps& maps, int ha
   if (many)
     own.max_products =
         std::min(options.max_products, std::max(200, static_cast<int>((search ? 0.15 : 0.8) * products)));
-  FoundFlat best = improve_flat(problem, flat_through(maps, first, handles), own, progress);
+  const auto saved = resume(options.checkpoint, "starts");
+  FoundFlat best;
+  std::vector<Candidate> candidates;
+  best.theta = flat_through(maps, first, handles);
+  if (saved) {
+    candidates = take_starts(*saved, problem, options, best);
+  } else {
+    best = improve_flat(problem, best.theta, own, progress);
+  }
   if (!search) return best;
 
   const double target = problem.floor;
   std::mt19937_64 generator(options.seed);
-  std::vector<Candidate> candidates;
   GaussNewtonOptions newton = newton_options(options, target);
   newton.max_inner = 30;
   newton.max_steps = kShortSteps;
   bool going = best.fit.distance > target;
+  for (const Candidate& candidate : candidates) going = going && candidate.distance > target;
   for (int n = 1; n < starts && going; ++n) {
+    const std::vector<std::size_t> subset = random_subset(ordered, handles, generator);
+    if (n <= static_cast<int>(candidates.size())) continue;  // an earlier run did it
+    keep(options.checkpoint, "starts", n, [&](SavedArrays& arrays) { save_starts(best, candidates, arrays); });
     if (!report(progress, "starts", static_cast<double>(n) / starts)) return best;
     Candidate candidate;
-    candidate.theta = flat_through(maps, random_subset(ordered, handles, generator), handles);
+    candidate.theta = flat_through(maps, subset, handles);
     FlatFit fit;
     alternate(problem, 2, options.threads, candidate.theta, fit);
     gauss_newton_flat(problem, newton, candidate.theta, fit);

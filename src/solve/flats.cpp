@@ -77,6 +77,7 @@ int search_handles(const Sequence& sequence, const FlatsOptions& options, const 
                    const Progress& progress) {
   const FlatProblem& problem = prepared.problem;
   FlatsOptions quick = options;
+  quick.checkpoint = nullptr;
   quick.max_starts = 1;
   quick.max_steps = std::min(options.max_steps, 12);
   const int most =

@@ -162,7 +162,9 @@ bool find_skeleton(const Whole& whole, const SkeletonOptions& options, FitReport
     const StepTimer timer(fit, "start");
     const bool still = problem.e_rms(problem.total_energy()) < kStill;
     if (still) fit.remark = "nothing moves but the mesh as a whole: one bone";
-    for (const std::size_t count : still ? std::vector<std::size_t>{1} : cluster_counts(options)) {
+    std::vector<std::size_t> counts = still ? std::vector<std::size_t>{1} : cluster_counts(options);
+    if (resumes(options.checkpoint, kSkeletonSearch)) counts.clear();  // an earlier run did them
+    for (const std::size_t count : counts) {
       Rigging tried = empty;
       finished = start_from(parts_of(problem, count), whole, options, progress, tried);
       if (tried.state.squares < rig.state.squares) rig = std::move(tried);
@@ -171,7 +173,7 @@ bool find_skeleton(const Whole& whole, const SkeletonOptions& options, FitReport
   }
   const StepTimer timer(fit, "search");
   if (options.max_bones > 0 || options.keep_all_bones)
-    return search_skeleton(rig, options.moves, options.seed, progress);
+    return search_skeleton(rig, options.moves, options.seed, options.checkpoint, progress);
   // As many bones as the error asks for, where the motion put them: moves would trade joints for a little accuracy.
   while (grow_if_worth_it(rig, options.seed) && report(progress, "search", 0)) continue;
   drop_cheap_bones(rig, progress);

@@ -78,8 +78,11 @@ double settle_tree(Rigging& rig, int rounds);
 
 /// Tries moves in turn: bones added where they gain most and as many taken away where that costs least, edges
 /// exchanged, influences loosened for a while. Goes on from results that are a little worse than the best, less and
-/// less so. The number of bones stays. False: asked to stop.
-bool search_skeleton(Rigging& best, int moves, std::uint64_t seed, const Progress& progress);
+/// less so. The number of bones stays. The checkpoint may be null. False: asked to stop.
+bool search_skeleton(Rigging& best, int moves, std::uint64_t seed, Checkpoint* checkpoint, const Progress& progress);
+
+/// The name of that loop in a checkpoint.
+inline constexpr const char* kSkeletonSearch = "search skeleton";
 
 /// Settles under strict joints, influences loosened a few times on the way. False: asked to stop.
 bool settle_all(Rigging& rig, const SkeletonOptions& options, const RoundDone& done);

@@ -133,13 +133,93 @@ Rig empty_rig(const Sequence& sequence) {
   return rig;
 }
 
+constexpr const char* kRefitPhase = "refit";
+
+/// Bones with weights, as refit() takes them from round to round.
+struct Model {
+  Motion motion;
+  sma::SignedWeights weights;
+};
+
+void save_model(const Model& model, const std::string& prefix, SavedArrays& arrays) {
+  const auto K = static_cast<Eigen::Index>(model.weights.influences);
+  const auto V = static_cast<Eigen::Index>(model.weights.values.size()) / std::max<Eigen::Index>(1, K);
+  const auto F = static_cast<Eigen::Index>(model.motion.frame_count());
+  const auto B = static_cast<Eigen::Index>(model.motion.bone_count());
+  Eigen::MatrixXd& motion = arrays[prefix + "motion"] = Eigen::MatrixXd(3 * F, 4 * B);
+  for (Eigen::Index f = 0; f < F; ++f)
+    for (Eigen::Index b = 0; b < B; ++b)
+      motion.block<3, 4>(3 * f, 4 * b) =
+          model.motion(static_cast<std::size_t>(f), static_cast<std::size_t>(b)).cast<double>();
+  arrays[prefix + "weights"] = Eigen::Map<const Eigen::MatrixXd>(model.weights.values.data(), K, V);
+  arrays[prefix + "weight bones"] =
+      Eigen::Map<const Eigen::Matrix<Index, Eigen::Dynamic, Eigen::Dynamic>>(model.weights.bones.data(), K, V)
+          .cast<double>();
+}
+
+Model saved_model(const Sequence& sequence, std::size_t bones, const SavedArrays& arrays, const std::string& prefix) {
+  Model model{Motion(sequence.frame_count(), bones), {}};
+  const auto F = static_cast<Eigen::Index>(sequence.frame_count());
+  const auto B = static_cast<Eigen::Index>(bones);
+  const Eigen::MatrixXd& motion = saved_array(arrays, prefix + "motion", 3 * F, 4 * B);
+  for (Eigen::Index f = 0; f < F; ++f)
+    for (Eigen::Index b = 0; b < B; ++b)
+      model.motion(static_cast<std::size_t>(f), static_cast<std::size_t>(b)) =
+          motion.block<3, 4>(3 * f, 4 * b).cast<float>();
+  const Eigen::MatrixXd& values =
+      saved_array(arrays, prefix + "weights", -1, static_cast<Eigen::Index>(sequence.vertex_count()));
+  const Eigen::MatrixXd& owners = saved_array(arrays, prefix + "weight bones", values.rows(), values.cols());
+  if (values.rows() < 1 || owners.minCoeff() < 0 || owners.maxCoeff() >= static_cast<double>(bones))
+    throw Error(ErrorKind::input, "checkpoint: it has weights for bones that are not there");
+  model.weights.influences = static_cast<int>(values.rows());
+  model.weights.values.assign(values.data(), values.data() + values.size());
+  for (Eigen::Index i = 0; i < owners.size(); ++i) model.weights.bones.push_back(static_cast<Index>(owners.data()[i]));
+  return model;
+}
+
+void save_cores(const sma::Cores& cores, SavedArrays& arrays) {
+  arrays["cores"] =
+      Eigen::Map<const Eigen::RowVectorXi>(cores.bone_of.data(), static_cast<Eigen::Index>(cores.bone_of.size()))
+          .cast<double>();
+  arrays["core facts"] = numbers({cores.epsilon, cores.near_rigid_fraction, static_cast<double>(cores.bones())});
+}
+
+sma::Cores saved_cores(std::size_t triangles, const SavedArrays& arrays) {
+  const Eigen::MatrixXd& bone_of = saved_array(arrays, "cores", 1, static_cast<Eigen::Index>(triangles));
+  const Eigen::MatrixXd& facts = saved_array(arrays, "core facts", 3, 1);
+  if (facts(2) < 1 || facts(2) > static_cast<double>(triangles) || bone_of.maxCoeff() >= facts(2))
+    throw Error(ErrorKind::input, "checkpoint: it has triangles of bones that are not there");
+  sma::Cores cores;
+  cores.epsilon = facts(0);
+  cores.near_rigid_fraction = facts(1);
+  cores.sizes.assign(static_cast<std::size_t>(facts(2)), 0);
+  for (Eigen::Index j = 0; j < bone_of.cols(); ++j) {
+    cores.bone_of.push_back(static_cast<int>(std::max(-1.0, bone_of(j))));
+    if (cores.bone_of.back() >= 0) ++cores.sizes[static_cast<std::size_t>(cores.bone_of.back())];
+  }
+  return cores;
+}
+
 /// Alternates bones and weights; keeps the best.
 void refit(const Sequence& sequence, const SmaOptions& options, Motion& motion, sma::SignedWeights& weights,
            const Progress& progress) {
+  Model now{motion, weights};
+  Motion& trial = now.motion;
+  sma::SignedWeights& trial_weights = now.weights;
+  int first = 0;
+  if (const auto saved = resume(options.checkpoint, kRefitPhase)) {
+    now = saved_model(sequence, motion.bone_count(), saved->arrays, "now ");
+    Model kept = saved_model(sequence, motion.bone_count(), saved->arrays, "best ");
+    motion = std::move(kept.motion);
+    weights = std::move(kept.weights);
+    first = static_cast<int>(saved->step);
+  }
   double best = sma::squared_error(sequence, motion, weights, options.threads);
-  Motion trial = motion;
-  sma::SignedWeights trial_weights = weights;
-  for (int i = 0; i < options.iterations; ++i) {
+  for (int i = first; i < options.iterations; ++i) {
+    keep(options.checkpoint, kRefitPhase, i, [&](SavedArrays& arrays) {
+      save_model(now, "now ", arrays);
+      save_model({motion, weights}, "best ", arrays);
+    });
     sma::refit_bones(sequence, trial_weights, options.transforms, options.threads, trial);
     trial_weights = sma::fit_weights(sequence, trial, options);
     const double error = sma::squared_error(sequence, trial, trial_weights, options.threads);
@@ -166,11 +246,14 @@ Rig solve_sma(const Sequence& sequence, const SmaOptions& options, FitReport& re
     throw Error(ErrorKind::input, fmt::format("{}: no triangle keeps an area in every frame; sma needs them for bones",
                                               sequence.name.empty() ? "sequence" : sequence.name));
   sma::Cores cores;
-  {
+  if (resumes(options.checkpoint, kRefitPhase)) {
+    cores = saved_cores(triangles.corners.size(), options.checkpoint->finished);
+  } else {
     const StepTimer timer(report, "mean shift");
     cores = options.bones > 0 ? search_epsilon(sequence, triangles, options, report, progress)
                               : bones_at(sequence, triangles, options.epsilon, options.threads, progress);
   }
+  if (options.checkpoint != nullptr) save_cores(cores, options.checkpoint->finished);
   Rig rig = empty_rig(sequence);
   rig.transforms = options.transforms;
   {

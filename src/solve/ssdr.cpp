@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
+#include <string>
 
 #include "sinew/core/error.h"
 #include "solve/bone_search.h"
@@ -13,6 +13,7 @@
 #include "solve/motion_clusters.h"
 #include "solve/problem.h"
 #include "solve/rest_pose.h"
+#include "solve/saved_fit.h"
 #include "solve/ssdr_options.h"
 #include "solve/weight_samples.h"
 
@@ -85,20 +86,24 @@ void settle_dense(const Problem& problem, const SsdrOptions& options, FitState& 
 }
 
 /// Searches on a sample of the vertices, where a move costs little, and brings the bones back to all of them.
-void search(Solve& solve, FitState& state) {
+void search(Solve& solve, const std::string& phase, FitState& state) {
   const StepTimer timer(solve.report, "search");
   const int K = slots(solve.options, state.bones());
   const std::vector<Index> chosen = spread_vertices(solve.problem.vertex_count(), kSearchVertices);
   const Problem part = solve.problem.sample(chosen, kSearchTruncation, solve.options.seed);
   FitState trial;
-  trial.D = state.D;
-  trial.weights = weights_at(state.weights, chosen);
   SearchOptions search;
   search.run = run_options(solve.options, 60, K);
-  if (trial.D.size() > kLargestMotion) search.starts = 1;
+  if (state.D.size() > kLargestMotion) search.starts = 1;
   search.seed = solve.options.seed;
   search.keep_going = [&](double fraction) { return solve.keep_going("search", fraction); };
-  run(part, search.run, trial);
+  search.checkpoint = solve.options.checkpoint;
+  search.phase = phase;
+  if (!resumes(solve.options.checkpoint, phase)) {
+    trial.D = state.D;
+    trial.weights = weights_at(state.weights, chosen);
+    run(part, search.run, trial);
+  }
   search_bones(part, search, trial);
   state.D = trial.D;
   state.weights = spread_weights(solve.problem.adjacency(), chosen, trial.weights);
@@ -117,22 +122,34 @@ void settle_supports(const Problem& problem, const SsdrOptions& options, int inf
 
 FitState fit(Solve& solve, int bones) {
   const SsdrOptions& options = solve.options;
+  const std::string searching = fmt::format("search {} bones", bones);
+  const std::string iterating = fmt::format("iterate {} bones", bones);
+  const bool in_search = resumes(options.checkpoint, searching);
+  const bool in_iteration = resumes(options.checkpoint, iterating);
   FitState state;
-  {
-    const StepTimer timer(solve.report, "initialise");
-    state = initial_state(solve.problem, options, bones);
+  if (in_search || in_iteration) {
+    const auto rows = static_cast<Eigen::Index>(3 * solve.problem.frame_count());
+    state.D = saved_array(options.checkpoint->earlier->arrays, "motion", rows, -1);
+  } else {
+    {
+      const StepTimer timer(solve.report, "initialise");
+      state = initial_state(solve.problem, options, bones);
+    }
+    if (options.effort != Effort::fast && options.influences != 0 && solve.keep_going("settle", 0)) {
+      const StepTimer timer(solve.report, "settle");
+      settle_dense(solve.problem, options, state);
+    }
   }
-  const int K = slots(options, state.bones());
-  if (options.effort != Effort::fast && options.influences != 0 && solve.keep_going("settle", 0)) {
-    const StepTimer timer(solve.report, "settle");
-    settle_dense(solve.problem, options, state);
-  }
-  if (options.effort == Effort::best && !solve.cancelled()) search(solve, state);
+  if (options.effort == Effort::best && !in_iteration && !solve.cancelled()) search(solve, searching, state);
   const StepTimer timer(solve.report, "iterate");
-  if (options.effort == Effort::best && !solve.cancelled()) settle_supports(solve.problem, options, K, state);
+  const int K = slots(options, state.bones());
+  if (options.effort == Effort::best && !in_iteration && !solve.cancelled())
+    settle_supports(solve.problem, options, K, state);
   const int usual = options.effort == Effort::fast ? 25 : 100;
   RunOptions last = run_options(options, options.max_iterations > 0 ? options.max_iterations : usual, K);
   last.smoothing = solve.smoothing;
+  last.checkpoint = options.checkpoint;
+  last.phase = iterating;
   int done = 0;
   last.after = [&](const FitState& now) {
     solve.report.iterations.push_back({solve.problem.e_rms(now.squares), now_seconds() - solve.start});
@@ -143,23 +160,65 @@ FitState fit(Solve& solve, int bones) {
   return state;
 }
 
+/// Fits of different sizes. Those that an earlier run finished are not done again: it left their objectives, and the
+/// model of the one that was best.
+class Attempts {
+ public:
+  explicit Attempts(Solve& solve) : solve_(solve), known_(3, 0) {
+    const Checkpoint* checkpoint = solve.options.checkpoint;
+    if (checkpoint == nullptr || checkpoint->finished.count("attempts") == 0) return;
+    known_ = saved_array(checkpoint->finished, "attempts", 3, -1);
+    best_ = saved_fit(checkpoint->finished, "best ", solve.problem.frame_count(), solve.problem.vertex_count());
+  }
+
+  FitState next(int bones) {
+    const auto n = static_cast<Eigen::Index>(solve_.report.search.size());
+    FitState state;
+    if (n < known_.cols() && known_(0, n) == bones) {
+      if (known_(2, n) > 0) state = best_;
+      state.squares = known_(1, n);
+    } else {
+      solve_.report.iterations.clear();
+      state = fit(solve_, bones);
+    }
+    solve_.report.search.push_back({bones, solve_.problem.e_rms(state.squares)});
+    return state;
+  }
+
+  /// The last attempt is the best so far, or not.
+  void judged(const FitState& state, bool best) {
+    const auto n = static_cast<Eigen::Index>(solve_.report.search.size());
+    if (n <= known_.cols() || solve_.cancelled()) return;
+    known_.conservativeResize(Eigen::NoChange, n);
+    known_.col(n - 1) << solve_.report.search.back().bones, state.squares, best ? 1 : 0;
+    if (best) known_.row(2).head(n - 1).setZero();
+    Checkpoint* const checkpoint = solve_.options.checkpoint;
+    if (checkpoint == nullptr) return;
+    checkpoint->finished["attempts"] = known_;
+    if (best) save_fit(state, "best ", checkpoint->finished);
+  }
+
+ private:
+  Solve& solve_;
+  Eigen::MatrixXd known_;  // 3×n: bones, objective, whether it is the best
+  FitState best_;
+};
+
 /// The smallest number of bones that reaches the error: doubling until it does, then halving the interval.
 FitState fit_to_error(Solve& solve) {
   const SsdrOptions& options = solve.options;
-  const auto attempt = [&](int bones) {
-    solve.report.iterations.clear();
-    FitState state = fit(solve, bones);
-    solve.report.search.push_back({bones, solve.problem.e_rms(state.squares)});
-    return state;
-  };
+  Attempts attempts(solve);
+  const auto attempt = [&](int bones) { return attempts.next(bones); };
   const auto reaches = [&](const FitState& state) { return solve.problem.e_rms(state.squares) < options.max_error; };
   int below = options.min_bones - 1;  // known or taken to be too few
   int bones = options.min_bones;
   FitState best = attempt(bones);
+  attempts.judged(best, true);
   while (!reaches(best) && bones < options.max_bones && !solve.cancelled()) {
     below = bones;
     bones = std::min(2 * bones, options.max_bones);
     best = attempt(bones);
+    attempts.judged(best, true);
   }
   if (!reaches(best)) {
     solve.report.remark = fmt::format("E_RMS {:.4g} is not reached with {} bones: {:.4g}", options.max_error, bones,
@@ -169,6 +228,7 @@ FitState fit_to_error(Solve& solve) {
   while (bones - below > 1 && !solve.cancelled()) {
     const int middle = (bones + below) / 2;
     FitState state = attempt(middle);
+    attempts.judged(state, reaches(state));
     if (reaches(state)) {
       bones = middle;
       best = std::move(state);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sinew/core/checkpoint.h"
 #include "sinew/core/fit_report.h"
 #include "sinew/core/progress.h"
 #include "sinew/core/rig.h"
@@ -8,9 +9,10 @@
 namespace sinew {
 
 struct ClustersOptions {
-  int bones = 20;           // asked for, >= 1; the report says how many came out
-  int max_iterations = 10;  // rounds of assigning and fitting after every split, >= 0
-  int threads = 0;          // 0: all cores
+  int bones = 20;                    // asked for, >= 1; the report says how many came out
+  int max_iterations = 10;           // rounds of assigning and fitting after every split, >= 0
+  int threads = 0;                   // 0: all cores
+  Checkpoint* checkpoint = nullptr;  // where the state is kept now and then
 };
 
 /// Cuts a mesh into parts that move rigidly, one bone per vertex: k-means on the error of rigid fits, grown by

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "sinew/core/checkpoint.h"
 #include "sinew/core/progress.h"
 #include "sinew/core/sequence.h"
 
@@ -122,6 +123,7 @@ struct GaussNewtonOptions {
   double ridge = 0;
   double target = 0;  // stop when distance <= target
   int threads = 0;
+  Checkpoint* checkpoint = nullptr;  // may be null: where the steps are kept, as phase "flat"
 };
 
 struct FlatTrace {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "sinew/core/checkpoint.h"
 #include "sinew/core/fit_report.h"
 #include "sinew/core/progress.h"
 #include "sinew/core/rig.h"
@@ -30,7 +31,8 @@ struct FlatsOptions {
                          // few that keeps the float model's error within 5 % + 1e-4 of the flat's
   bool optimize_rest = false;  // move the rest pose as well (§4.2); the rig then has its own rest positions
   std::uint64_t seed = 1;
-  int threads = 0;  // 0: all cores; the result does not depend on it
+  int threads = 0;                   // 0: all cores; the result does not depend on it
+  Checkpoint* checkpoint = nullptr;  // where the state is kept now and then
 };
 
 /// Hyperspectral inverse skinning [Liu2020]: the closest flat to all vertices in the space of transforms, then the

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include "sinew/core/checkpoint.h"
 #include "sinew/core/fit_report.h"
 #include "sinew/core/progress.h"
 #include "sinew/core/rig.h"
@@ -22,6 +23,7 @@ struct SkeletonOptions {
   std::string root;             // name of the bone to become the root; empty or "auto": nearest the rest centroid
   std::uint64_t seed = 1;
   int threads = 0;
+  Checkpoint* checkpoint = nullptr;  // where the state is kept now and then
 };
 
 /// Skeletal rigging from example poses [Le2014 §3]: a joint hierarchy whose bones only rotate about joints fixed on

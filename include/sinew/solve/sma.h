@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "sinew/core/checkpoint.h"
 #include "sinew/core/fit_report.h"
 #include "sinew/core/progress.h"
 #include "sinew/core/rig.h"
@@ -27,6 +28,7 @@ struct SmaOptions {
   double negative_bound = 0;  // δ >= 0 of SmaWeights::bounded
   int iterations = 5;         // rounds of refitting bones to weights and weights to bones; 0: as in the paper
   int threads = 0;
+  Checkpoint* checkpoint = nullptr;  // where the state is kept now and then
 };
 
 /// Skinning mesh animations [JamesTwigg2005]: triangles whose rotation sequences cluster under mean shift give the

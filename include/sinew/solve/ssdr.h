@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "sinew/core/checkpoint.h"
 #include "sinew/core/fit_report.h"
 #include "sinew/core/progress.h"
 #include "sinew/core/rig.h"
@@ -29,7 +30,8 @@ struct SsdrOptions {
   int max_bones = 128;
   bool optimize_rest = false;  // move the rest pose as well [Kavan2010]; the rig then has its own rest positions
   std::uint64_t seed = 1;
-  int threads = 0;  // 0: all cores; the result does not depend on it
+  int threads = 0;                   // 0: all cores; the result does not depend on it
+  Checkpoint* checkpoint = nullptr;  // where the state is kept now and then; refit_ssdr does not use it
 };
 
 /// Smooth skinning decomposition [LeDeng2012], with rigid or affine bones.

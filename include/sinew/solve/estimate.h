@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace sinew {
+
+/// What a solve is asked for, as far as its costs depend on it.
+struct SolveSize {
+  std::size_t vertices = 0;
+  std::size_t triangles = 0;  // after fans
+  std::size_t frames = 0;
+  int bones = 20;
+  int influences = 4;  // 0: dense
+  int effort = 1;      // 0 fast, 1 balanced, 2 best
+  int threads = 1;     // >= 1
+};
+
+/// What `sinew solve` needs from reading the sequence to having evaluated the written file.
+struct SolveEstimate {
+  double bytes = 0;    // most memory at a time: an upper bound, tested (docs/limits.md)
+  double seconds = 0;  // within a factor of about three on a processor of today; the data decide how soon it converges
+};
+
+/// Estimate for a method of the command line: ssdr, kavan, flats, skeleton, sma or clusters. The formulas are those of
+/// docs/limits.md. Throws Error{usage} for another name.
+SolveEstimate estimate_solve(std::string_view method, const SolveSize& size);
+
+}  // namespace sinew

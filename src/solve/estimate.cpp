@@ -1,0 +1,111 @@
+#include "sinew/solve/estimate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "sinew/core/error.h"
+
+// The formulas of docs/limits.md. Constants of memory follow from what the solvers allocate, rounded up; those of time
+// were fitted to runs on one core of a shared EPYC.
+namespace sinew {
+namespace {
+
+constexpr double kProgram = 20e6;         // code, libraries, BLAS
+constexpr double kPerThread = 12e6;       // stacks and packing buffers of each further thread
+constexpr double kDenseWeights = 4e6;     // weights for which ssdr starts dense (src/solve/ssdr.cpp)
+constexpr double kSearchVertices = 5000;  // that stand for all while ssdr searches
+
+/// A size in floating point, for formulas.
+struct Numbers {
+  double V, T, F, B, K;
+  double frames;  // bytes of the frames: 12·F·V
+};
+
+Numbers numbers_of(const SolveSize& size) {
+  Numbers n{};
+  n.V = static_cast<double>(size.vertices);
+  n.T = static_cast<double>(size.triangles);
+  n.F = static_cast<double>(size.frames);
+  n.B = std::min(static_cast<double>(size.bones), std::max(1.0, n.V));
+  n.K = size.influences == 0 ? n.B : std::min<double>(size.influences, n.B);
+  n.frames = 12 * n.F * n.V;
+  return n;
+}
+
+/// Reading holds a file and the frames at once; the result is held, written and read back.
+double common_bytes(const Numbers& n) {
+  const double mesh = 250 * n.V + 60 * n.T;
+  const double result = 160 * n.F * n.B + 40 * n.K * n.V;
+  return kProgram + mesh + result;
+}
+
+SolveEstimate ssdr(const Numbers& n, int effort) {
+  const double slots = effort > 0 && n.V * n.B <= kDenseWeights ? n.B : std::max(n.K, 8.0);
+  SolveEstimate out;
+  out.bytes = common_bytes(n) + 3 * n.frames + 14 * slots * n.V + 700 * n.B * n.B + 800 * n.F * n.B;
+  const double rows = std::min(3 * n.F, 300.0);
+  const double balanced = n.V * (1e-4 + 1e-5 * n.B * (0.4 + rows / 250));
+  out.seconds = effort == 0 ? 0.25 * balanced : balanced;
+  if (effort == 2) out.seconds += 3e-4 * n.B * std::min(n.V, kSearchVertices);
+  return out;
+}
+
+SolveEstimate flats(const Numbers& n, int effort) {
+  SolveEstimate out;
+  out.bytes = common_bytes(n) + 20e6 + 12 * n.frames + 8 * n.V * (10 * n.B + n.B * n.B);
+  const double balanced = 1.2e-6 * n.V * n.B * n.B * (1 + n.F / 250) + 1e-7 * n.F * n.V;
+  out.seconds = effort == 0 ? 0.3 * balanced : effort == 1 ? balanced : balanced + std::min(20 * balanced, 600.0);
+  return out;
+}
+
+SolveEstimate skeleton(const Numbers& n, int effort) {
+  SolveEstimate out;
+  const double patches = 2 * n.B;
+  out.bytes = common_bytes(n) + 3.5 * n.frames + 700 * patches * patches + 800 * n.F * patches;
+  const double moves = effort == 0 ? 0 : effort == 1 ? 8 : 16;
+  out.seconds = (3 + moves) * n.V * n.B * n.F * 1.1e-7;
+  return out;
+}
+
+SolveEstimate sma(const Numbers& n) {
+  SolveEstimate out;
+  out.bytes = common_bytes(n) + 3 * n.frames + 110 * n.T * n.F + 300 * n.B * n.B;
+  out.seconds = 1.2e-5 * n.T * n.F + 2e-6 * n.V * n.F * n.B;
+  return out;
+}
+
+SolveEstimate clusters(const Numbers& n) {
+  SolveEstimate out;
+  out.bytes = common_bytes(n) + 2.2 * n.frames + 300 * n.F * n.B;
+  out.seconds = 2e-7 * n.V * n.F * n.B;
+  return out;
+}
+
+}  // namespace
+
+SolveEstimate estimate_solve(std::string_view method, const SolveSize& size) {
+  const Numbers n = numbers_of(size);
+  SolveEstimate out;
+  if (method == "ssdr")
+    out = ssdr(n, size.effort);
+  else if (method == "kavan")
+    out = ssdr(n, size.effort), out.bytes += 2 * n.frames, out.seconds *= 2;
+  else if (method == "flats")
+    out = flats(n, size.effort);
+  else if (method == "skeleton")
+    out = skeleton(n, size.effort);
+  else if (method == "sma")
+    out = sma(n);
+  else if (method == "clusters")
+    out = clusters(n);
+  else
+    throw Error(ErrorKind::usage, fmt::format("there is no method '{}'", method));
+  out.bytes += kPerThread * (size.threads - 1);
+  // Reading, writing and evaluating beside the solve; half of the work runs in parallel.
+  out.seconds = 0.2 + 2e-8 * n.F * n.V + out.seconds * (0.5 + 0.5 / size.threads);
+  return out;
+}
+
+}  // namespace sinew

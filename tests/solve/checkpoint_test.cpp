@@ -1,0 +1,200 @@
+#include "sinew/core/checkpoint.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "sinew/evaluate/errors.h"
+#include "sinew/io/checkpoint_file.h"
+#include "sinew/make/character.h"
+#include "sinew/solve/clusters.h"
+#include "sinew/solve/flats.h"
+#include "sinew/solve/skeleton.h"
+#include "sinew/solve/sma.h"
+#include "sinew/solve/ssdr.h"
+#include "support/support.h"
+
+namespace sinew {
+namespace {
+
+struct PowerCut {};
+
+/// Keeps every state; the power fails after a given number of them.
+class Memory : public Checkpoint {
+ public:
+  bool due() override { return true; }
+  void save(const SolveState& state) override {
+    last = state;
+    phases.push_back(state.phase);
+    if (phases.size() == fail_after) throw PowerCut{};
+  }
+
+  std::optional<SolveState> last;
+  std::vector<std::string> phases;
+  std::size_t fail_after = 0;
+};
+
+Sequence walking_creature() {
+  CharacterOptions options;
+  options.vertices = 500;
+  options.walk_frames = 6;
+  options.wave_frames = 4;
+  options.noise = 0.002;
+  return make_character(options).sequence;
+}
+
+using Solve = std::function<Rig(const Sequence&, Checkpoint*)>;
+
+/// Cuts the solve after some of the states that it saves, goes on from there and compares with what an undisturbed
+/// solve reaches. `at_least`: states that an undisturbed solve saves.
+void expect_same_error_after_cuts(const Solve& solve, std::size_t at_least) {
+  const Sequence sequence = walking_creature();
+  Memory undisturbed;
+  const double expected = evaluate(solve(sequence, &undisturbed), sequence).e_rms;
+  const std::size_t states = undisturbed.phases.size();
+  ASSERT_GE(states, at_least);
+  EXPECT_EQ(evaluate(solve(sequence, nullptr), sequence).e_rms, expected) << "keeping states changes the result";
+  for (const std::size_t cut : {std::size_t{1}, (states + 1) / 2, states}) {
+    SCOPED_TRACE("cut after state " + std::to_string(cut) + " of " + std::to_string(states) + ", in phase " +
+                 undisturbed.phases[cut - 1]);
+    Memory first;
+    first.fail_after = cut;
+    EXPECT_THROW(solve(sequence, &first), PowerCut);
+    Memory second;
+    second.finished = first.last->finished;
+    second.earlier = first.last;
+    const double resumed = evaluate(solve(sequence, &second), sequence).e_rms;
+    EXPECT_NEAR(resumed, expected, 1e-3 * expected);
+    EXPECT_FALSE(second.earlier) << "nothing took up the state";
+    EXPECT_LE(second.phases.size(), states - cut + 1) << "work was done again";
+  }
+}
+
+TEST(Checkpoint, SsdrGoesOnToTheSameError) {
+  expect_same_error_after_cuts(
+      [](const Sequence& sequence, Checkpoint* checkpoint) {
+        SsdrOptions options;
+        options.bones = 8;
+        options.checkpoint = checkpoint;
+        FitReport report;
+        return solve_ssdr(sequence, options, report);
+      },
+      10);
+}
+
+TEST(Checkpoint, SsdrGoesOnWithItsSearchToTheSameError) {
+  expect_same_error_after_cuts(
+      [](const Sequence& sequence, Checkpoint* checkpoint) {
+        SsdrOptions options;
+        options.bones = 3;
+        options.effort = Effort::best;
+        options.max_iterations = 3;
+        options.checkpoint = checkpoint;
+        FitReport report;
+        return solve_ssdr(sequence, options, report);
+      },
+      10);
+}
+
+TEST(Checkpoint, SsdrGoesOnWithItsSearchForAnErrorToTheSameNumberOfBones) {
+  std::size_t bones = 0;
+  expect_same_error_after_cuts(
+      [&](const Sequence& sequence, Checkpoint* checkpoint) {
+        SsdrOptions options;
+        options.max_error = 8;
+        options.effort = Effort::fast;
+        options.checkpoint = checkpoint;
+        FitReport report;
+        Rig rig = solve_ssdr(sequence, options, report);
+        EXPECT_GT(report.search.size(), 3U);
+        if (bones != 0) {
+          EXPECT_EQ(rig.bone_count(), bones);
+        }
+        bones = rig.bone_count();
+        return rig;
+      },
+      20);
+}
+
+TEST(Checkpoint, ClustersGoOnToTheSameError) {
+  expect_same_error_after_cuts(
+      [](const Sequence& sequence, Checkpoint* checkpoint) {
+        ClustersOptions options;
+        options.bones = 12;
+        options.checkpoint = checkpoint;
+        FitReport report;
+        return solve_clusters(sequence, options, report);
+      },
+      3);
+}
+
+TEST(Checkpoint, FlatsGoOnToTheSameError) {
+  expect_same_error_after_cuts(
+      [](const Sequence& sequence, Checkpoint* checkpoint) {
+        FlatsOptions options;
+        options.bones = 4;
+        options.outliers = 0.01;
+        options.threads = 1;
+        options.max_steps = 12;
+        options.max_starts = 4;
+        options.start_work = 2e9;
+        options.checkpoint = checkpoint;
+        FitReport report;
+        return solve_flats(sequence, options, report);
+      },
+      10);
+}
+
+TEST(Checkpoint, SkeletonsGoOnToTheSameError) {
+  expect_same_error_after_cuts(
+      [](const Sequence& sequence, Checkpoint* checkpoint) {
+        SkeletonOptions options;
+        options.clusters = 12;
+        options.max_bones = 6;
+        options.moves = 8;
+        options.checkpoint = checkpoint;
+        FitReport report;
+        return solve_skeleton(sequence, options, report);
+      },
+      5);
+}
+
+TEST(Checkpoint, SmaGoesOnToTheSameError) {
+  expect_same_error_after_cuts(
+      [](const Sequence& sequence, Checkpoint* checkpoint) {
+        SmaOptions options;
+        options.checkpoint = checkpoint;
+        FitReport report;
+        return solve_sma(sequence, options, report);
+      },
+      5);
+}
+
+TEST(Checkpoint, AStateThatDoesNotFitIsRefused) {
+  const Sequence sequence = walking_creature();
+  SsdrOptions options;
+  options.bones = 4;
+  FitReport report;
+  Memory whole;
+  whole.fail_after = 2;
+  options.checkpoint = &whole;
+  EXPECT_THROW(solve_ssdr(sequence, options, report), PowerCut);
+  const auto refused = [&](const std::string& part, const std::function<void(SavedArrays&)>& spoil) {
+    Memory second;
+    second.earlier = whole.last;
+    spoil(second.earlier->arrays);
+    options.checkpoint = &second;
+    test::expect_error(ErrorKind::input, part, [&] { solve_ssdr(sequence, options, report); });
+  };
+  refused("'motion'", [](SavedArrays& arrays) { arrays.erase("motion"); });
+  refused("'motion'", [](SavedArrays& arrays) { arrays["motion"].conservativeResize(3, Eigen::NoChange); });
+  refused("whole bones", [](SavedArrays& arrays) { arrays["motion"].conservativeResize(Eigen::NoChange, 6); });
+  refused("not finite", [](SavedArrays& arrays) { arrays["motion"](1, 2) = std::nan(""); });
+  refused("not there", [](SavedArrays& arrays) { arrays["weight bones"](0, 3) = 4; });
+  refused("not there", [](SavedArrays& arrays) { arrays["weight bones"](0, 3) = 0.5; });
+  refused("outside", [](SavedArrays& arrays) { arrays["weights"](0, 3) = -1; });
+  refused("'momentum'", [](SavedArrays& arrays) { arrays["momentum"](0, 0) = 0; });
+}
+
+}  // namespace
+}  // namespace sinew
