@@ -5,6 +5,7 @@
 #include "inputs.h"
 #include "report.h"
 #include "sinew/core/error.h"
+#include "solve.h"
 
 namespace sinew::tool {
 namespace {
@@ -22,7 +23,11 @@ Json facts_of_inputs(const SequenceInputs& inputs) {
     } catch (const Error&) {  // not a rig: whatever is wrong with it as a sequence is said below
     }
   }
-  return facts_of(read_inputs(inputs));
+  const Sequence sequence = read_inputs(inputs);
+  Json facts = facts_of(sequence);
+  const SolveEstimate estimate = estimate_of("ssdr", sequence, {});
+  facts["solve"] = {{"memory_bytes", estimate.bytes}, {"seconds", estimate.seconds}};
+  return facts;
 }
 
 /// An Alembic archive of which no part is chosen is described object by object, hidden ones and other types as well.
@@ -71,6 +76,10 @@ void print_facts(const Json& facts) {
   if (facts.contains("notes") && facts["notes"].contains("near_rigid_fraction")) print_near_rigid(facts["notes"]);
   line("diagonal", short_number(number("diagonal")));
   line("memory", size_text(number("memory_bytes")));
+  if (facts.contains("solve"))
+    line("to solve", fmt::format("at most {} of memory and about {} (20 bones; solve --dry-run: other options)",
+                                 size_text(facts["solve"]["memory_bytes"].get<double>()),
+                                 duration_text(facts["solve"]["seconds"].get<double>())));
 }
 
 }  // namespace

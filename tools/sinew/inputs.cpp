@@ -1,14 +1,15 @@
 #include "inputs.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
+#include <limits>
 
 #include "interrupt.h"
 #include "sinew/core/error.h"
 #include "sinew/io/two_layer_gltf.h"
+#include "text_options.h"
 
 namespace sinew::tool {
 namespace {
@@ -23,26 +24,12 @@ std::string lower_extension(const std::filesystem::path& path) {
   return text;
 }
 
-/// Sets the frames to keep from A:B or A:B:STEP; each of them may be left out.
-void parse_frames(const std::string& text, ReadOptions& options) {
-  const std::array<std::size_t*, 3> fields{&options.first_frame, &options.last_frame, &options.frame_step};
-  const auto refuse = [&] {
-    throw Error(ErrorKind::usage, fmt::format("--frames {}: expected A:B or A:B:STEP, frames A to B-1 from 0", text));
-  };
-  std::size_t field = 0;
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  while (true) {
-    if (at != end && *at != ':') {
-      const auto [next, failure] = std::from_chars(at, end, *fields[field]);
-      if (failure != std::errc{}) refuse();
-      at = next;
-    }
-    if (at == end) break;
-    if (*at != ':' || ++field == fields.size()) refuse();
-    ++at;
-  }
-  if (field == 0 || options.frame_step == 0) refuse();
+/// Frames that do not fit there are refused rather than begun.
+std::size_t physical_memory() {
+  const long pages = sysconf(_SC_PHYS_PAGES);
+  const long size = sysconf(_SC_PAGE_SIZE);
+  if (pages <= 0 || size <= 0) return std::numeric_limits<std::size_t>::max();
+  return static_cast<std::size_t>(pages) * static_cast<std::size_t>(size);
 }
 
 }  // namespace
@@ -96,6 +83,7 @@ Sequence read_part(const std::vector<std::filesystem::path>& group, const ReadOp
 Sequence read_inputs(const SequenceInputs& inputs) {
   ReadOptions options = inputs.read;
   options.warn = warn_on_stderr;
+  options.max_bytes = std::min(options.max_bytes, physical_memory());
   ReadOptions range;
   if (!inputs.frames.empty()) parse_frames(inputs.frames, range);
   const auto groups = group_inputs(inputs.paths);
@@ -118,6 +106,7 @@ Sequence read_inputs(const SequenceInputs& inputs) {
 
 Rig read_rig_file(const std::filesystem::path& path, ReadOptions options) {
   options.warn = warn_on_stderr;
+  options.max_bytes = std::min(options.max_bytes, physical_memory());
   return read_rig(path, options);
 }
 

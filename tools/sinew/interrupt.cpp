@@ -7,6 +7,7 @@
 #include <atomic>
 #include <csignal>
 
+#include "report.h"
 #include "sinew/core/error.h"
 #include "sinew/core/fit_report.h"
 
@@ -27,6 +28,8 @@ void catch_interrupts() {
   action.sa_flags = SA_RESETHAND | SA_RESTART;  // the second one has its usual effect
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  // A file that may not grow further is a write that fails, not the end: what was begun is removed and the reason said.
+  std::signal(SIGXFSZ, SIG_IGN);
 }
 
 bool interrupted() {
@@ -37,7 +40,8 @@ void stop_if_interrupted(const std::string& sentence) {
   if (interrupted()) throw Error(ErrorKind::interrupted, sentence);
 }
 
-ProgressBar::ProgressBar() : terminal_(isatty(STDERR_FILENO) != 0) {}
+ProgressBar::ProgressBar(double expected_seconds)
+    : terminal_(isatty(STDERR_FILENO) != 0), expected_(expected_seconds), start_(now_seconds()) {}
 
 ProgressBar::~ProgressBar() {
   wipe();
@@ -55,8 +59,20 @@ void ProgressBar::wipe() {
   shown_ = false;
 }
 
+/// What the step still needs at its own pace, and no less than what the estimate for the whole leaves; 0: unknown yet.
+double ProgressBar::seconds_left(double fraction, double now) const {
+  constexpr double kTooSoon = 0.02;  // of a step, to judge its pace
+  const double of_step = fraction > kTooSoon ? (now - step_start_) * (1 - fraction) / fraction : 0;
+  const double of_all = expected_ - (now - start_);
+  return std::max({0.0, of_step, of_all});
+}
+
 void ProgressBar::show(std::string_view step, double fraction) {
   const double now = now_seconds();
+  if (step != step_) {
+    step_ = step;
+    step_start_ = now;
+  }
   if (shown_ && now - last_ < 0.1) return;
   last_ = now;
   shown_ = true;
@@ -65,7 +81,9 @@ void ProgressBar::show(std::string_view step, double fraction) {
     fmt::print(stderr, "\r\033[K{}", step);
   } else {
     const int filled = static_cast<int>(std::clamp(fraction, 0.0, 1.0) * kWidth);
-    fmt::print(stderr, "\r\033[K[{:#<{}}{:-<{}}] {}", "", filled, "", kWidth - filled, step);
+    const double left = seconds_left(fraction, now);
+    fmt::print(stderr, "\r\033[K[{:#<{}}{:-<{}}] {}{}", "", filled, "", kWidth - filled, step,
+               left > 0 ? fmt::format(", about {} left", duration_text(left)) : "");
   }
   std::fflush(stderr);
 }

@@ -20,7 +20,8 @@ void stop_if_interrupted(const std::string& sentence);
 /// the user has.
 class ProgressBar {
  public:
-  ProgressBar();
+  /// With the seconds that the whole work is expected to take (0: unknown) it says how much time is left.
+  explicit ProgressBar(double expected_seconds = 0);
   ~ProgressBar();
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
@@ -31,7 +32,13 @@ class ProgressBar {
  private:
   void show(std::string_view step, double fraction);
 
+  double seconds_left(double fraction, double now) const;
+
   bool terminal_;
+  double expected_;
+  double start_;
+  std::string step_;
+  double step_start_ = 0;
   bool shown_ = false;
   double last_ = -1;
 };

@@ -1,8 +1,12 @@
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <new>
 #include <numeric>
+#include <string_view>
 
 #include "commands.h"
 #include "interrupt.h"
@@ -68,9 +72,15 @@ void print_usage_error(const CLI::App& app, const CLI::ParseError& error) {
   fmt::print(stderr, "'{} --help' lists what there is\n", name);
 }
 
-}  // namespace
+/// `status`, or that of an output that cannot be written when what was printed did not arrive.
+int flushed(int status) {
+  const bool arrived = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  if (arrived) return status;
+  fmt::print(stderr, "sinew: standard output: cannot be written\n");
+  return sinew::exit_code(sinew::ErrorKind::output);
+}
 
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   using namespace sinew;
   CLI::App app("sinew: animated meshes to skinned rigs, and skinned rigs cheap to play", "sinew");
   app.set_version_flag("--version", std::string("sinew ") + SINEW_VERSION);
@@ -89,8 +99,8 @@ int main(int argc, char** argv) {
   tool::add_bench(app);
   app.footer(
       "'sinew COMMAND --help' explains one command. Data goes to stdout, everything else to stderr.\n"
-      "Exit status: 0 done, 2 wrong usage, 3 input or output that cannot be used, 4 solved but not usable,\n"
-      "130 interrupted.");
+      "Exit status: 0 done, 2 wrong usage, 3 input or output that cannot be used, 4 no usable model or not\n"
+      "enough memory, 130 interrupted.");
   if (argc == 1) {
     fmt::print(stderr, "{}", app.help());
     return exit_code(ErrorKind::usage);
@@ -110,8 +120,26 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "sinew: not enough memory\n");
     return exit_code(ErrorKind::unusable);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "sinew: {}\n", error.what());
+    if (std::ferror(stdout) != 0) return exit_code(ErrorKind::output);  // said once it is flushed
+    // Threads need memory too: the library that starts them says so in words of its own.
+    const bool thread = std::string_view(error.what()).find("pthread_create") != std::string_view::npos;
+    fmt::print(stderr, "sinew: {}{}\n", thread ? "not enough memory for its threads: " : "", error.what());
     return exit_code(ErrorKind::unusable);
   }
   return 0;
+}
+
+/// Whether the memory of this process is limited (ulimit -v).
+bool memory_limited() {
+  rlimit limit{};
+  return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int status = flushed(run(argc, argv));
+  // Everything is written and tidied up. Libraries that could not start their threads may wait for them for good.
+  if (memory_limited()) std::_Exit(status);
+  return status;
 }

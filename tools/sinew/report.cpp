@@ -145,6 +145,13 @@ std::string short_number(double value) {
   return fmt::format("{:.3g}", value);
 }
 
+std::string duration_text(double seconds) {
+  if (seconds < 1) return "1 s";
+  if (seconds < 90) return fmt::format("{:.0f} s", seconds);
+  if (seconds < 90 * 60) return fmt::format("{:.0f} min", seconds / 60);
+  return fmt::format("{:.1f} h", seconds / 3600);
+}
+
 std::string size_text(double bytes) {
   constexpr std::array<const char*, 4> kUnits{"bytes", "kB", "MB", "GB"};
   std::size_t unit = 0;

@@ -29,6 +29,9 @@ std::string short_number(double value);
 /// "1.23 MB"
 std::string size_text(double bytes);
 
+/// "8 s", "3 min" or "2 h"
+std::string duration_text(double seconds);
+
 /// A header and rows, columns aligned on the right except the last, to stdout.
 void print_table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows);
 

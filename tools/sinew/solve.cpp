@@ -1,9 +1,12 @@
 #include "solve.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <map>
 #include <set>
 
@@ -13,6 +16,9 @@
 #include "output.h"
 #include "report.h"
 #include "sinew/core/error.h"
+#include "sinew/io/checkpoint_file.h"
+#include "sinew/math/parallel.h"
+#include "text_options.h"
 
 namespace sinew::tool {
 namespace {
@@ -25,6 +31,10 @@ struct Request {
   std::filesystem::path output;
   std::filesystem::path report;
   std::filesystem::path given;
+  std::filesystem::path checkpoint;
+  double checkpoint_seconds = 60;
+  std::string memory_limit;
+  bool dry_run = false;
   bool keep_partial = false;
   bool json = false;
   std::map<const CLI::Option*, std::string> owner;  // method that an option belongs to
@@ -53,9 +63,12 @@ void add_shared_options(CLI::App& command, Request& request) {
       ->check(CLI::Range(1, 100000));
   command.add_option("--influences", options.influences, "Bones per vertex: a number, or 'all'")
       ->check([](const std::string& text) {
-        const bool number = !text.empty() && text.size() < 6 && std::all_of(text.begin(), text.end(), ::isdigit);
-        return text == "all" || (number && std::stoi(text) > 0) ? std::string()
-                                                                : "expected a number from 1 up, or 'all'";
+        try {
+          parse_influences(text);
+        } catch (const Error& error) {
+          return std::string(error.what());
+        }
+        return std::string();
       });
   command.add_option("--transforms", options.transforms, "rigid or affine bones")
       ->check(CLI::IsMember({"rigid", "affine"}));
@@ -124,22 +137,116 @@ const Method& chosen_method(const std::vector<Method>& methods, const Request& r
   return *found;
 }
 
-void run(const std::vector<Method>& methods, Request& request, const CLI::App& command) {
-  const Method& method = chosen_method(methods, request, command);
+/// Refuses outputs that cannot be written, before anything is read.
+void check_outputs(const Request& request) {
+  if (request.output.empty()) misused("--output is required");
   if (request.output.extension() != ".glb")
     misused(fmt::format("{}: a rig is written as .glb", request.output.string()));
   std::vector<std::filesystem::path> inputs = request.inputs->paths;
   if (!request.given.empty()) inputs.push_back(request.given);
   check_output(request.output, inputs);
-  if (!request.report.empty()) {
-    check_output(request.report, inputs);
-    if (same_file(std::filesystem::absolute(request.report), std::filesystem::absolute(request.output)))
-      misused("--report and -o name the same file");
+  const auto beside = [&](const char* name, const std::filesystem::path& path) {
+    if (path.empty()) return;
+    check_output(path, inputs);
+    if (same_file(std::filesystem::absolute(path), std::filesystem::absolute(request.output)))
+      misused(fmt::format("{} and -o name the same file", name));
+  };
+  beside("--report", request.report);
+  beside("--checkpoint", request.checkpoint);
+  if (request.checkpoint.empty()) return;
+  if (!request.given.empty()) misused("--checkpoint is not for fits to a given rig: they are short");
+  if (!request.report.empty() &&
+      same_file(std::filesystem::absolute(request.report), std::filesystem::absolute(request.checkpoint)))
+    misused("--checkpoint and --report name the same file");
+}
+
+/// Everything on the command line that the result depends on, in a fixed order.
+std::string options_line(const std::string& method, const CLI::App& command) {
+  const std::set<std::string> without_effect{
+      "--output", "--report",   "--json",    "--threads",      "--checkpoint",   "--checkpoint-seconds",
+      "--method", "--skeleton", "--dry-run", "--memory-limit", "--keep-partial", "SEQUENCE"};
+  std::string line = fmt::format("sinew {} solve --method {}", SINEW_VERSION, method);
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->count() == 0 || without_effect.count(option->get_name()) != 0) continue;
+    line += " " + option->get_name();
+    for (const std::string& value : option->results()) line += " " + value;
   }
+  return line;
+}
+
+/// The files of the inputs together; a sequence takes at least that much memory when it is read.
+std::uintmax_t bytes_of(const std::vector<std::filesystem::path>& paths) {
+  std::uintmax_t bytes = 0;
+  std::error_code ignored;
+  for (const std::filesystem::path& path : paths)
+    if (std::filesystem::is_regular_file(path, ignored) && path.extension() != ".abc")  // archives are read piecewise
+      bytes += std::filesystem::file_size(path, ignored);
+  return bytes;
+}
+
+void refuse_beyond(double limit, double bytes, const std::string& what) {
+  if (limit <= 0 || bytes <= limit) return;
+  throw Error(ErrorKind::unusable,
+              fmt::format("{} takes about {} of memory, more than the {} that --memory-limit allows", what,
+                          size_text(bytes), size_text(limit)));
+}
+
+/// Refuses what a limited address space (ulimit -v) has no room for: BLAS waits for good for memory that it cannot get.
+void refuse_beyond_address_space(double bytes, int threads) {
+  constexpr double kPerThread = 200e6;  // addresses that a thread's stack, heap and BLAS buffer reserve
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
+  std::ifstream statm("/proc/self/statm");
+  double pages = 0;
+  statm >> pages;
+  const double used = pages * static_cast<double>(sysconf(_SC_PAGE_SIZE));
+  const double needed = used + bytes + kPerThread * (threads + 1);
+  if (needed > static_cast<double>(limit.rlim_cur))
+    throw Error(ErrorKind::unusable,
+                fmt::format("not enough memory: this solve may need addresses for {}, the limit (ulimit -v) is {}",
+                            size_text(needed), size_text(static_cast<double>(limit.rlim_cur))));
+}
+
+void print_estimate(const SolveEstimate& estimate, const std::string& method, const Sequence& sequence, bool json) {
+  if (json) {
+    Json out{{"method", method}, {"input", facts_of(sequence)}};
+    out["estimate"] = {{"memory_bytes", estimate.bytes}, {"seconds", estimate.seconds}};
+    fmt::print("{}\n", out.dump(2));
+    return;
+  }
+  fmt::print("{} vertices, {} frames; --method {} takes at most {} of memory and about {}\n", sequence.vertex_count(),
+             sequence.frame_count(), method, size_text(estimate.bytes), duration_text(estimate.seconds));
+}
+
+std::unique_ptr<CheckpointFile> open_checkpoint(const Request& request, const std::string& method,
+                                                const CLI::App& command, const Sequence& sequence) {
+  if (request.checkpoint.empty()) return {};
+  CheckpointFileOptions options;
+  options.seconds = request.checkpoint_seconds;
+  options.stop_soon = interrupted;
+  auto file = std::make_unique<CheckpointFile>(
+      request.checkpoint, SolveIdentity{options_line(method, command), digest_of(sequence)}, options);
+  if (file->resumed()) fmt::print(stderr, "sinew: going on from {}\n", request.checkpoint.string());
+  return file;
+}
+
+void run(const std::vector<Method>& methods, Request& request, const CLI::App& command) {
+  const Method& method = chosen_method(methods, request, command);
+  if (!request.dry_run) check_outputs(request);
+  const double limit = request.memory_limit.empty() ? 0 : static_cast<double>(parse_size(request.memory_limit));
+  refuse_beyond(limit, static_cast<double>(bytes_of(request.inputs->paths)), "reading the input");
+  if (limit > 0) request.inputs->read.max_bytes = static_cast<std::size_t>(limit);
   const Sequence sequence = read_inputs(*request.inputs);
   if (!request.given.empty()) request.options.given = read_rig_file(request.given);
+  const SolveEstimate estimate = estimate_of(method.name, sequence, request.options);
+  refuse_beyond(limit, estimate.bytes, "this solve");
+  refuse_beyond_address_space(estimate.bytes, resolve_threads(request.options.threads));
+  if (request.dry_run) return print_estimate(estimate, method.name, sequence, request.json);
 
+  const auto checkpoint = open_checkpoint(request, method.name, command, sequence);
+  request.options.checkpoint = checkpoint.get();
   const Outcome outcome = solve_to_file(method, sequence, request.options, request.output, request.keep_partial);
+  if (checkpoint && !outcome.partial) checkpoint->discard();
   const Json json = solve_report(outcome, sequence, request.output);
   if (!request.report.empty()) write_json(request.report, json);
   if (request.json) {
@@ -148,7 +255,9 @@ void run(const std::vector<Method>& methods, Request& request, const CLI::App& c
     print_table(result_header(), {result_row(outcome.rig, outcome.errors, outcome.seconds, request.output.string())});
     if (!outcome.report.remark.empty()) fmt::print(stderr, "{}\n", outcome.report.remark);
   }
-  stop_if_interrupted(fmt::format("interrupted: {} holds the best model so far", request.output.string()));
+  if (outcome.partial)
+    throw Error(ErrorKind::interrupted,
+                fmt::format("interrupted: {} holds the best model so far", request.output.string()));
 }
 
 }  // namespace
@@ -164,7 +273,22 @@ Json solve_report(const Outcome& outcome, const Sequence& sequence, const std::f
 
 int influences_of(const SolveOptions& options, int otherwise) {
   if (options.influences.empty()) return otherwise;
-  return options.influences == "all" ? 0 : std::stoi(options.influences);
+  return parse_influences(options.influences);
+}
+
+SolveEstimate estimate_of(const std::string& method, const Sequence& sequence, const SolveOptions& options) {
+  SolveSize size;
+  size.vertices = sequence.vertex_count();
+  size.triangles =
+      sequence.rest.corners.size() - std::min(sequence.rest.corners.size(), 2 * sequence.rest.face_sizes.size());
+  size.frames = sequence.frame_count();
+  const bool search = options.max_error.has_value();
+  size.bones = options.bones.value_or(options.max_bones.value_or(search ? 128 : method == "skeleton" ? 48 : 20));
+  if (options.given) size.bones = static_cast<int>(options.given->bone_count());
+  size.influences = influences_of(options, method == "flats" ? 0 : 4);
+  size.effort = static_cast<int>(options.quality);
+  size.threads = resolve_threads(options.threads);
+  return estimate_solve(method, size);
 }
 
 Outcome solve_to_file(const Method& method, const Sequence& sequence, const SolveOptions& options,
@@ -174,12 +298,13 @@ Outcome solve_to_file(const Method& method, const Sequence& sequence, const Solv
   outcome.report.bones_asked = options.bones.value_or(0);
   const double start = now_seconds();
   {
-    ProgressBar bar;
+    ProgressBar bar(estimate_of(method.name, sequence, options).seconds);
     const Progress progress = bar.callback();
     outcome.rig = method.solve(sequence, options, outcome.report, progress);
     if (!keep_partial)
       stop_if_interrupted("interrupted: nothing was written (--keep-partial keeps the best model so far)");
     if (!interrupted()) add_corrections(outcome.rig, sequence, options, outcome.report, progress);
+    outcome.partial = interrupted();
   }
   outcome.seconds = now_seconds() - start;
   try {
@@ -196,7 +321,7 @@ Outcome solve_to_file(const Method& method, const Sequence& sequence, const Solv
   if (!std::isfinite(outcome.errors.e_rms))
     throw Error(ErrorKind::unusable, "the solve ended without a usable model: its error is not finite");
   if (!keep_partial) stop_if_interrupted("interrupted: nothing was written");
-  staged.commit();
+  staged.commit();  // from here on the work is done: a signal comes too late
   return outcome;
 }
 
@@ -204,13 +329,20 @@ void add_solve(CLI::App& app) {
   CLI::App& command = *app.add_subcommand("solve", "Find bones, weights and motion for an animated mesh");
   auto request = std::make_shared<Request>();
   request->inputs = add_sequence_inputs(command);
-  command.add_option("-o,--output", request->output, "The rig to write, .glb")->required();
+  command.add_option("-o,--output", request->output, "The rig to write, .glb; required but for --dry-run");
   const auto methods = std::make_shared<std::vector<Method>>(solve_methods());
   add_shared_options(command, *request);
   add_method_options(command, *methods, *request);
   command.add_option("--report", request->report, "Write everything known about the solve, as JSON");
   command.add_flag("--json", request->json, "Print that instead of the table");
   command.add_flag("--keep-partial", request->keep_partial, "When interrupted, write the best model so far");
+  command.add_flag("--dry-run", request->dry_run, "Only say what memory and time it will take");
+  command.add_option("--memory-limit", request->memory_limit, "Refuse at once what takes more memory, e.g. 4G");
+  auto* const checkpoint =
+      command.add_option("--checkpoint", request->checkpoint, "Keep the state in this file, and go on from it");
+  command.add_option("--checkpoint-seconds", request->checkpoint_seconds, "Seconds between two savings (60)")
+      ->check(CLI::NonNegativeNumber)
+      ->needs(checkpoint);
   command.footer(std::string(kSequenceHelp) + R"(
 
 Examples:

@@ -8,11 +8,13 @@
 #include <vector>
 
 #include "report.h"
+#include "sinew/core/checkpoint.h"
 #include "sinew/core/fit_report.h"
 #include "sinew/core/progress.h"
 #include "sinew/core/rig.h"
 #include "sinew/core/sequence.h"
 #include "sinew/evaluate/errors.h"
+#include "sinew/solve/estimate.h"
 
 /// How `sinew solve` meets the solvers: solve.cpp owns the options that all methods share, reads the sequence, writes
 /// the rig and evaluates the written file; each method adds its own options and turns a sequence into a rig.
@@ -36,11 +38,12 @@ struct SolveOptions {
   bool skeleton = false;             // --skeleton: bones joined in a hierarchy
   Quality quality = Quality::balanced;
   std::uint64_t seed = 1;
-  int threads = 0;                // 0: all cores
-  std::optional<Rig> given;       // --rig IN.glb
-  std::string fit;                // --fit weights|motion|all|joints, with --rig
-  std::vector<std::string> lock;  // --lock: names or numbers of bones that keep their motion, with --rig
-  int corrections = 0;            // --corrections: rank of rest-pose corrections added after the solve
+  int threads = 0;                   // 0: all cores
+  std::optional<Rig> given;          // --rig IN.glb
+  std::string fit;                   // --fit weights|motion|all|joints, with --rig
+  std::vector<std::string> lock;     // --lock: names or numbers of bones that keep their motion, with --rig
+  int corrections = 0;               // --corrections: rank of rest-pose corrections added after the solve
+  Checkpoint* checkpoint = nullptr;  // --checkpoint; may be null
 };
 
 /// One value of --method, in the file of its name (solve_ssdr.cpp, solve_sma.cpp, ...).
@@ -70,6 +73,9 @@ std::vector<Method> solve_methods();
 /// --influences as a number: `otherwise` when it was not given, 0 for "all".
 int influences_of(const SolveOptions& options, int otherwise);
 
+/// What a solve of this sequence will take.
+SolveEstimate estimate_of(const std::string& method, const Sequence& sequence, const SolveOptions& options);
+
 /// Adds rest-pose corrections of this rank to a solved rig. Rank 0 adds nothing.
 void add_corrections(Rig& rig, const Sequence& sequence, const SolveOptions& options, FitReport& report,
                      const Progress& progress);
@@ -81,6 +87,7 @@ struct Outcome {
   Errors errors;
   double seconds = 0;  // of the solve
   std::uintmax_t bytes = 0;
+  bool partial = false;  // the user interrupted the solve
 };
 
 /// Solves, writes the rig, reads the file back and evaluates it; the target appears only when all of that went well.

@@ -15,6 +15,7 @@ Method clusters_method() {
     own.bones = options.bones.value_or(own.bones);
     own.max_iterations = options.iterations.value_or(options.quality == Quality::fast ? 4 : own.max_iterations);
     own.threads = options.threads;
+    own.checkpoint = options.checkpoint;
     return solve_clusters(sequence, own, report, progress);
   };
   return method;

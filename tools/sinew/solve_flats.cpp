@@ -50,6 +50,7 @@ FlatsOptions solver_options(const SolveOptions& shared, const OwnOptions& own) {
   options.optimize_rest = own.optimize_rest;
   options.seed = shared.seed;
   options.threads = shared.threads;
+  options.checkpoint = shared.checkpoint;
   if (shared.quality == Quality::fast) {
     options.max_steps = 12;
     options.max_products = 150;

@@ -30,6 +30,7 @@ Method skeleton_method() {
     all.moves = options.quality == Quality::fast ? 0 : options.quality == Quality::best ? 200 : all.moves;
     all.seed = options.seed;
     all.threads = options.threads;
+    all.checkpoint = options.checkpoint;
     if (!options.given) return solve_skeleton(sequence, all, report, progress);
     if (options.fit != "joints")
       throw Error(ErrorKind::usage, "--skeleton keeps the hierarchy of --rig with --fit joints only");

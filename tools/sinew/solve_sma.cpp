@@ -41,6 +41,7 @@ Rig solve(const SmaRequest& request, const Sequence& sequence, const SolveOption
   own.transforms = options.transforms == "rigid" ? Transforms::rigid : Transforms::affine;
   own.iterations = options.iterations.value_or(own.iterations);
   own.threads = options.threads;
+  own.checkpoint = options.checkpoint;
   set_weights(request.weights, own);
   if (!options.given) return solve_sma(sequence, own, report, progress);
   if (!options.fit.empty() && options.fit != "weights")

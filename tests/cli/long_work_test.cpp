@@ -1,0 +1,187 @@
+#include <pty.h>
+#include <sys/resource.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "cli/program.h"
+
+/// What the program says before and during long work, and how it goes on with it.
+namespace sinew {
+namespace {
+
+using nlohmann::json;
+
+class LongWork : public Program {
+ protected:
+  /// A sequence that takes a while.
+  void write_long(std::size_t vertices = 3000) {
+    CharacterOptions options;
+    options.vertices = static_cast<int>(vertices);
+    options.walk_frames = 30;
+    options.wave_frames = 20;
+    options.noise = 0.005;
+    write_sequence(folder_ / "long.pc2", make_character(options).sequence);
+  }
+
+  /// Starts a solve that keeps its state, and interrupts it once there is one. Returns what it said.
+  Result interrupt_after_a_state(const std::vector<std::string>& command, const std::string& checkpoint, int signal) {
+    const pid_t child = start(command);
+    for (int i = 0; i < 60000 && !fs::exists(folder_ / checkpoint); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    kill(child, signal);
+    return finish(child);
+  }
+
+  double e_rms(const std::string& rig, const std::string& sequence) {
+    return json::parse(run({"evaluate", rig, sequence, "--json"}).out)["errors"]["e_rms"].get<double>();
+  }
+};
+
+TEST_F(LongWork, ADryRunSaysMemoryAndTimeAndWritesNothing) {
+  const Result text = run({"solve", "walk.pc2", "--dry-run"});
+  EXPECT_EQ(text.status, 0) << text.err;
+  EXPECT_NE(text.out.find("of memory"), std::string::npos) << text.out;
+  const Result facts = run({"solve", "walk.pc2", "--dry-run", "--json", "-o", "rig.glb", "--method", "flats"});
+  ASSERT_EQ(facts.status, 0) << facts.err;
+  const json estimate = json::parse(facts.out)["estimate"];
+  EXPECT_GT(estimate["memory_bytes"].get<double>(), 1e6);
+  EXPECT_GT(estimate["seconds"].get<double>(), 0);
+  EXPECT_EQ(files(), files_);
+  const json info = json::parse(run({"info", "walk.pc2", "--json"}).out);
+  EXPECT_GT(info["solve"]["memory_bytes"].get<double>(), 1e6);
+  EXPECT_NE(run({"info", "walk.pc2"}).out.find("to solve"), std::string::npos);
+}
+
+TEST_F(LongWork, ASolveBeyondTheMemoryLimitIsRefusedAtOnce) {
+  expect_refused(4, "--memory-limit", {"solve", "walk.pc2", "-o", "r.glb", "--memory-limit", "1M"});
+  expect_refused(4, "reading the input", {"solve", "walk.pc2", "-o", "r.glb", "--memory-limit", "1K"});
+  expect_refused(2, "size", {"solve", "walk.pc2", "-o", "r.glb", "--memory-limit", "lots"});
+  EXPECT_EQ(run({"solve", "walk.pc2", "-o", "r.glb", "--memory-limit", "8G", "--quality", "fast"}).status, 0);
+}
+
+TEST_F(LongWork, AnInterruptedSolveGoesOnToTheSameErrorAndTakesItsCheckpointAway) {
+  write_long();
+  const std::vector<std::string> solve{"solve", "long.pc2", "--bones", "16"};
+  const auto with = [&](std::vector<std::string> extra) {
+    extra.insert(extra.begin(), solve.begin(), solve.end());
+    return extra;
+  };
+  ASSERT_EQ(run(with({"-o", "whole.glb"})).status, 0);
+  const auto kept = with({"-o", "r.glb", "--checkpoint", "state", "--checkpoint-seconds", "0"});
+  for (const int signal : {SIGINT, SIGKILL}) {
+    fs::remove(folder_ / "r.glb");
+    const Result stopped = interrupt_after_a_state(kept, "state", signal);
+    ASSERT_EQ(stopped.status, signal == SIGINT ? 130 : 1000 + SIGKILL) << stopped.err;
+    ASSERT_TRUE(fs::exists(folder_ / "state"));
+    EXPECT_FALSE(fs::exists(folder_ / "r.glb"));
+    const Result resumed = run(kept);
+    ASSERT_EQ(resumed.status, 0) << resumed.err;
+    EXPECT_NE(resumed.err.find("going on from state"), std::string::npos) << resumed.err;
+    EXPECT_FALSE(fs::exists(folder_ / "state"));
+    const double expected = e_rms("whole.glb", "long.pc2");
+    EXPECT_NEAR(e_rms("r.glb", "long.pc2"), expected, 1e-3 * expected);
+  }
+}
+
+TEST_F(LongWork, AnInterruptionSavesTheStateWhateverTheTime) {
+  write_long(6000);
+  const std::vector<std::string> command{"solve", "long.pc2", "-o", "r.glb", "--bones", "40", "--checkpoint", "state"};
+  for (int wait = 500; wait < 60000; wait *= 2) {
+    const pid_t child = start(command);
+    std::this_thread::sleep_for(std::chrono::milliseconds(wait));
+    kill(child, SIGTERM);
+    const Result result = finish(child);
+    ASSERT_EQ(result.status, 130) << "it was done before the signal: " << result.err;
+    if (fs::exists(folder_ / "state")) return;
+  }
+  FAIL() << "no state";
+}
+
+TEST_F(LongWork, ACheckpointOfAnotherSolveOrADamagedOneIsRefused) {
+  write_long();
+  const std::vector<std::string> command{
+      "solve", "long.pc2", "-o", "r.glb", "--checkpoint", "state", "--checkpoint-seconds", "0"};
+  const auto with = [&](std::vector<std::string> extra) {
+    extra.insert(extra.begin(), command.begin(), command.end());
+    return extra;
+  };
+  ASSERT_EQ(interrupt_after_a_state(command, "state", SIGINT).status, 130);
+  expect_refused(3, "other options", with({"--bones", "7"}));
+  expect_refused(3, "other options", with({"--seed", "2"}));
+  expect_refused(3, "other options", with({"--method", "clusters"}));
+  std::vector<std::string> other = command;
+  other[1] = "walk.pc2";
+  expect_refused(3, "another input", other);
+  expect_refused(2, "given rig", with({"--rig", "other.glb"}));
+  expect_refused(2, "same file", {"solve", "long.pc2", "-o", "r.glb", "--checkpoint", "r.glb"});
+  expect_refused(3, "no folder", {"solve", "long.pc2", "-o", "r.glb", "--checkpoint", "missing/state"});
+  std::string bytes = text_of(folder_ / "state");
+  bytes[bytes.size() / 2] ^= 1;
+  write("state", bytes);
+  expect_refused(3, "damaged", command);
+  write("state", "something else");
+  expect_refused(3, "not a checkpoint", command);
+  // Threads change nothing, so they may differ.
+  fs::remove(folder_ / "state");
+  ASSERT_EQ(interrupt_after_a_state(command, "state", SIGINT).status, 130);
+  EXPECT_EQ(run(with({"--threads", "1"})).status, 0);
+}
+
+TEST_F(LongWork, ATerminalShowsProgressAndTheTimeLeft) {
+  write_long();
+  int terminal = -1;
+  const pid_t child = forkpty(&terminal, nullptr, nullptr, nullptr);
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    if (chdir(folder_.path().c_str()) != 0) _exit(99);
+    execl(SINEW_PROGRAM, "sinew", "solve", "long.pc2", "-o", "r.glb", "--bones", "24", nullptr);
+    _exit(98);
+  }
+  std::string shown;
+  char buffer[4096];
+  for (ssize_t got = 0; (got = read(terminal, buffer, sizeof buffer)) > 0;)
+    shown.append(buffer, static_cast<std::size_t>(got));
+  close(terminal);
+  int state = 0;
+  waitpid(child, &state, 0);
+  EXPECT_EQ(state, 0);
+  EXPECT_NE(shown.find("] iterate"), std::string::npos) << shown;
+  EXPECT_NE(shown.find(" left"), std::string::npos) << shown;
+  const std::size_t table = shown.find("E_RMS");
+  ASSERT_NE(table, std::string::npos);
+  EXPECT_EQ(shown.find(" left", table), std::string::npos) << "the bar is wiped before the table";
+}
+
+/// Most memory that a solve of this sequence takes, in bytes, against what it said it would take.
+TEST_F(LongWork, NoSolveTakesMoreMemoryThanItSaid) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers take memory of their own";
+#endif
+  write_long(5000);
+  const std::vector<std::vector<std::string>> methods{
+      {"--method", "clusters"},
+      {"--method", "ssdr", "--quality", "fast"},
+      {"--method", "kavan", "--iterations", "3"},
+      {"--method", "flats", "--quality", "fast"},
+      {"--method", "flats", "--bones", "40", "--iterations", "2"},
+      {"--method", "skeleton", "--iterations", "2", "--quality", "fast"},
+      {"--method", "sma", "--iterations", "1"},
+      {"--method", "ssdr", "--bones", "60", "--influences", "all", "--iterations", "2", "--quality", "fast"}};
+  for (const auto& method : methods) {
+    std::vector<std::string> command{"solve", "long.pc2", "--json", "-o", "r.glb", "--threads", "1"};
+    command.insert(command.end(), method.begin(), method.end());
+    SCOPED_TRACE(method[1]);
+    const json solved = json::parse(run(command).out);
+    command.push_back("--dry-run");
+    const json dry = json::parse(run(command).out);
+    const double used = solved["solve"]["peak_memory_bytes"].get<double>();
+    const double said = dry["estimate"]["memory_bytes"].get<double>();
+    EXPECT_LE(used, said);
+    EXPECT_GE(used, said / 4) << "an estimate that far off helps nobody";
+  }
+}
+
+}  // namespace
+}  // namespace sinew
