@@ -23,7 +23,8 @@ constexpr std::size_t kSearchVertices = 1500;  // that stand for all while searc
 constexpr double kSearchTruncation = 0.1;      // E_RMS that the reduction of the search may leave out
 constexpr int kSwapPeriod = 4;                 // every so many passes a vertex tries to exchange a bone
 constexpr int kStartRounds = 30;               // under strict joints before starts are compared
-constexpr int kLoosenings = 3;                 // of the influences of all vertices, at the end
+constexpr int kLoosenings = 10;                // at most, of the influences of all vertices, at the end
+constexpr double kLoosenGain = 5e-4;           // of the error, for which another follows
 constexpr int kLoosenRounds = 12;              // before and after each
 constexpr double kStartSmoothness = 1e-4;      // while the number of bones is open
 constexpr double kGoodEnough = 0.5;            // E_RMS below which bones are dropped rather than added
@@ -198,7 +199,9 @@ bool settle_all(Rigging& rig, const SkeletonOptions& options, const RoundDone& d
     Rigging tried = rig;
     loosen(tried);
     if (!converge(tried, kLoosenRounds, done)) return false;
-    if (tried.state.squares < rig.state.squares) rig = std::move(tried);
+    const double gained = 1 - tried.e_rms() / rig.e_rms();
+    if (gained > 0) rig = std::move(tried);
+    if (gained < kLoosenGain) break;
   }
   return converge(rig, options.strict_iterations, done);
 }
