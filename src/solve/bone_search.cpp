@@ -262,9 +262,9 @@ bool search_bones(const Problem& problem, const SearchOptions& options, FitState
   SearchPlace place;
   place.leading.assign(static_cast<std::size_t>(options.heat), std::numeric_limits<double>::infinity());
   if (const auto saved = resume(options.checkpoint, options.phase)) take_search(problem, saved->arrays, state, place);
-  const int most = options.starts * options.heat + (1 + options.kicks) * options.rounds;
   const auto keep_going = [&] {
-    return !options.keep_going || options.keep_going(std::min(1.0, static_cast<double>(++place.done) / most));
+    ++place.done;
+    return !options.keep_going || options.keep_going(std::min(1.0, static_cast<double>(place.done) / options.rounds));
   };
   const auto remember = [&] {
     keep(options.checkpoint, options.phase, place.done,
@@ -291,7 +291,7 @@ bool search_bones(const Problem& problem, const SearchOptions& options, FitState
     place.begun = false;
   }
   const auto climb = [&](Runner& climber, int patience) {
-    while (going && climber.round < options.rounds && climber.failures < patience) {
+    while (going && place.done < options.rounds && climber.failures < patience) {
       remember();
       try_move(problem, options, climber);
       going = keep_going();
@@ -300,7 +300,7 @@ bool search_bones(const Problem& problem, const SearchOptions& options, FitState
   if (place.start == options.starts && !place.begun) climb(best, options.patience);
   // From where moves no longer pay, a third of the bones exchanged at once leads elsewhere: up, and sometimes further
   // down.
-  for (; place.start < options.starts + options.kicks && going; ++place.start) {
+  for (; place.start < options.starts + options.kicks && going && place.done < options.rounds; ++place.start) {
     if (!place.begun) {
       runner = {best.state, place.start, 0, 0};
       breathe(problem, options.run, (state.bones() + 2) / 3, seed_of(options.seed, runner.start, -1), runner.state);
