@@ -75,6 +75,7 @@ TEST(Checkpoint, SsdrGoesOnToTheSameError) {
       [](const Sequence& sequence, Checkpoint* checkpoint) {
         SsdrOptions options;
         options.bones = 8;
+        options.threads = 1;
         options.checkpoint = checkpoint;
         FitReport report;
         return solve_ssdr(sequence, options, report);
@@ -89,6 +90,7 @@ TEST(Checkpoint, DISABLED_SsdrGoesOnWithItsSearchToTheSameError) {
         options.bones = 3;
         options.effort = Effort::best;
         options.max_iterations = 3;
+        options.threads = 1;
         options.checkpoint = checkpoint;
         FitReport report;
         return solve_ssdr(sequence, options, report);
@@ -103,6 +105,7 @@ TEST(Checkpoint, SsdrGoesOnWithItsSearchForAnErrorToTheSameNumberOfBones) {
         SsdrOptions options;
         options.max_error = 8;
         options.effort = Effort::fast;
+        options.threads = 1;
         options.checkpoint = checkpoint;
         FitReport report;
         Rig rig = solve_ssdr(sequence, options, report);
@@ -121,6 +124,7 @@ TEST(Checkpoint, ClustersGoOnToTheSameError) {
       [](const Sequence& sequence, Checkpoint* checkpoint) {
         ClustersOptions options;
         options.bones = 12;
+        options.threads = 1;
         options.checkpoint = checkpoint;
         FitReport report;
         return solve_clusters(sequence, options, report);
@@ -134,10 +138,10 @@ TEST(Checkpoint, FlatsGoOnToTheSameError) {
         FlatsOptions options;
         options.bones = 4;
         options.outliers = 0.01;
-        options.threads = 1;
         options.max_steps = 12;
         options.max_starts = 4;
         options.start_work = 2e9;
+        options.threads = 1;
         options.checkpoint = checkpoint;
         FitReport report;
         return solve_flats(sequence, options, report);
@@ -149,9 +153,10 @@ TEST(Checkpoint, SkeletonsGoOnToTheSameError) {
   expect_same_error_after_cuts(
       [](const Sequence& sequence, Checkpoint* checkpoint) {
         SkeletonOptions options;
-        options.clusters = 12;
-        options.max_bones = 6;
+        options.clusters = 6;
+        options.keep_all_bones = true;
         options.moves = 8;
+        options.threads = 1;
         options.checkpoint = checkpoint;
         FitReport report;
         return solve_skeleton(sequence, options, report);
@@ -163,6 +168,7 @@ TEST(Checkpoint, SmaGoesOnToTheSameError) {
   expect_same_error_after_cuts(
       [](const Sequence& sequence, Checkpoint* checkpoint) {
         SmaOptions options;
+        options.threads = 1;
         options.checkpoint = checkpoint;
         FitReport report;
         return solve_sma(sequence, options, report);
