@@ -184,11 +184,13 @@ constexpr const char* kPhase = "flat";
 struct Damping {
   double value = 0.05;
   double growth = 2;
+  int small_steps = 0;  // running, of those that came last
 };
 
 void save_steps(const Eigen::MatrixXd& theta, const Damping& damping, const FlatTrace& trace, SavedArrays& arrays) {
   arrays["flat"] = theta;
-  arrays["damping"] = numbers({damping.value, damping.growth, static_cast<double>(trace.inner)});
+  arrays["damping"] = numbers({damping.value, damping.growth, static_cast<double>(trace.inner),
+                               static_cast<double>(damping.small_steps)});
   arrays["distances"] =
       Eigen::Map<const Eigen::RowVectorXd>(trace.distance.data(), static_cast<Eigen::Index>(trace.distance.size()));
 }
@@ -196,8 +198,8 @@ void save_steps(const Eigen::MatrixXd& theta, const Damping& damping, const Flat
 /// Takes up the steps of an earlier run; returns how many it had done.
 int take_steps(const SolveState& saved, Eigen::MatrixXd& theta, Damping& damping, FlatTrace& trace) {
   theta = saved_array(saved.arrays, "flat", theta.rows(), theta.cols());
-  const Eigen::MatrixXd& kept = saved_array(saved.arrays, "damping", 3, 1);
-  damping = {kept(0), kept(1)};
+  const Eigen::MatrixXd& kept = saved_array(saved.arrays, "damping", 4, 1);
+  damping = {kept(0), kept(1), static_cast<int>(std::clamp(kept(3), 0.0, 2.0))};
   trace.inner = static_cast<int>(std::clamp(kept(2), 0.0, 1e9));
   const Eigen::MatrixXd& distances = saved_array(saved.arrays, "distances", 1, -1);
   trace.distance.assign(distances.data(), distances.data() + distances.size());
@@ -250,7 +252,10 @@ FlatTrace gauss_newton_flat(const FlatProblem& problem, const GaussNewtonOptions
       }
     }
     trace.distance.push_back(fit.distance);
-    if (!accepted || std::sqrt(before) - std::sqrt(fit.objective) <= options.tolerance * std::sqrt(before)) {
+    // Small and large steps alternate while the damping settles: one small step is not the end.
+    const bool small = std::sqrt(before) - std::sqrt(fit.objective) <= options.tolerance * std::sqrt(before);
+    now.small_steps = small ? now.small_steps + 1 : 0;
+    if (!accepted || now.small_steps == 2) {
       trace.converged = true;
       break;
     }

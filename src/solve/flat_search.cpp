@@ -17,11 +17,15 @@ constexpr int kShortInner = 20;
 // Fewer starts than this are not worth their work.
 constexpr int kFewStarts = 16;
 
-GaussNewtonOptions newton_options(const FlatsOptions& options, double target) {
+int products_of(const FlatsOptions& options, Eigen::Index handles) {
+  return options.max_products > 0 ? options.max_products : std::max(700, 40 * static_cast<int>(handles));
+}
+
+GaussNewtonOptions newton_options(const FlatsOptions& options, Eigen::Index handles, double target) {
   GaussNewtonOptions newton;
   newton.max_steps = options.max_steps;
   newton.max_inner = options.max_inner;
-  newton.max_products = options.max_products;
+  newton.max_products = products_of(options, handles);
   newton.tolerance = options.tolerance;
   newton.target = target;
   newton.threads = options.threads;
@@ -126,7 +130,7 @@ FoundFlat improve_flat(const FlatProblem& problem, Eigen::MatrixXd theta, const 
   if (options.solver == FlatSolver::alternating) {
     found.trace.distance.push_back(found.fit.distance);
   } else {
-    GaussNewtonOptions newton = newton_options(options, problem.floor);
+    GaussNewtonOptions newton = newton_options(options, found.theta.rows() / 4, problem.floor);
     newton.checkpoint = options.checkpoint;
     found.trace = gauss_newton_flat(problem, newton, found.theta, found.fit, progress);
   }
@@ -150,7 +154,7 @@ FoundFlat search_flat(const FlatProblem& problem, const VertexMaps& maps, int ha
   FlatsOptions own = options;
   if (many)
     own.max_products =
-        std::min(options.max_products, std::max(200, static_cast<int>((search ? 0.15 : 0.8) * products)));
+        std::min(products_of(options, handles), std::max(200, static_cast<int>((search ? 0.15 : 0.8) * products)));
   const auto saved = resume(options.checkpoint, "starts");
   FoundFlat best;
   std::vector<Candidate> candidates;
@@ -164,7 +168,7 @@ FoundFlat search_flat(const FlatProblem& problem, const VertexMaps& maps, int ha
 
   const double target = problem.floor;
   std::mt19937_64 generator(options.seed);
-  GaussNewtonOptions newton = newton_options(options, target);
+  GaussNewtonOptions newton = newton_options(options, handles, target);
   newton.max_inner = 30;
   newton.max_steps = kShortSteps;
   bool going = best.fit.distance > target;

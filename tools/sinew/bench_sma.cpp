@@ -16,6 +16,7 @@ struct Request {
   std::vector<std::filesystem::path> sequences;
   double epsilon = 0.05;
   std::size_t scaling = 0;  // triangles up to which a mesh is subdivided; 0: as it is
+  bool smooth = false;      // subdivided meshes are smoothed
 };
 
 /// Where the vertices of a subdivided mesh come from: a vertex of the old mesh twice, or the two ends of an edge.
@@ -23,17 +24,19 @@ struct Subdivision {
   Mesh mesh;
   std::vector<std::pair<Index, Index>> parents;
 
-  Points positions(const Eigen::Ref<const Points>& old, const Adjacency& rings) const {
+  /// With `rings` every vertex is then moved half way to the mean of its neighbours.
+  Points positions(const Eigen::Ref<const Points>& old, const Adjacency* rings) const {
     Points middle(3, static_cast<Eigen::Index>(parents.size()));
     for (std::size_t v = 0; v < parents.size(); ++v)
       middle.col(static_cast<Eigen::Index>(v)) = (old.col(parents[v].first) + old.col(parents[v].second)) / 2;
+    if (rings == nullptr) return middle;
     Points out = middle;
     for (std::size_t v = 0; v < parents.size(); ++v) {
       Vector3 sum = Vector3::Zero();
-      for (const Index w : rings[v]) sum += middle.col(w);
-      if (!rings[v].empty())
+      for (const Index w : (*rings)[v]) sum += middle.col(w);
+      if (!(*rings)[v].empty())
         out.col(static_cast<Eigen::Index>(v)) =
-            (middle.col(static_cast<Eigen::Index>(v)) + sum / static_cast<float>(rings[v].size())) / 2;
+            (middle.col(static_cast<Eigen::Index>(v)) + sum / static_cast<float>((*rings)[v].size())) / 2;
     }
     return out;
   }
@@ -65,11 +68,11 @@ Subdivision subdivide(const Mesh& mesh) {
   return out;
 }
 
-/// The sequence on a mesh of four times the triangles, each vertex then moved half way to the mean of its neighbours:
-/// without that the four triangles would turn alike, and the mean shift would have nothing more to do.
-Sequence subdivided(const Sequence& sequence) {
+/// The sequence on a mesh of four times the triangles. The four turn alike, unless they are smoothed.
+Sequence subdivided(const Sequence& sequence, bool smooth) {
   Subdivision division = subdivide(sequence.rest);
-  const Adjacency rings = mesh_adjacency(division.mesh);
+  const Adjacency adjacency = mesh_adjacency(division.mesh);
+  const Adjacency* rings = smooth ? &adjacency : nullptr;
   Sequence out;
   out.name = sequence.name;
   out.times = sequence.times;
@@ -109,10 +112,9 @@ void measure(const Request& request, const std::filesystem::path& path) {
     fmt::print("{}\t{}\t{}\t{:.2f}\t{:.1f}\t{}\t{}\n", sequence.name, t.triangles, sequence.frame_count(),
                t.mean_shift_cpu, t.mean_shift_cpu / t.rotations_cpu, t.steps, t.bones);
     if (4 * t.triangles > request.scaling) break;
-    sequence = subdivided(sequence);
+    sequence = subdivided(sequence, request.smooth);
   }
-  if (timings.size() > 1)
-    fmt::print("{}\ttime grows as triangles^{:.2f}\n", sequence.name, exponent(timings));
+  if (timings.size() > 1) fmt::print("{}\ttime grows as triangles^{:.2f}\n", sequence.name, exponent(timings));
 }
 
 }  // namespace
@@ -122,8 +124,9 @@ void add_bench_sma(CLI::App& group) {
   auto request = std::make_shared<Request>();
   command.add_option("sequences", request->sequences, "Sequences to measure")->required();
   command.add_option("--epsilon", request->epsilon, "Rotation tolerance (0.05)")->check(CLI::Range(0.001, 2.0));
-  command.add_option("--scaling", request->scaling, "Also on subdivided and smoothed meshes of up to this many triangles")
+  command.add_option("--scaling", request->scaling, "Also on subdivided meshes of up to this many triangles")
       ->check(CLI::Range(0, 2000000));
+  command.add_flag("--smooth", request->smooth, "Smooth the subdivided meshes, so that all triangles turn differently");
   command.callback([request] {
     fmt::print("sequence\ttriangles\tframes\tmean shift CPU s\tratio to rotations\tsteps\tmodes\n");
     for (const auto& path : request->sequences) measure(*request, path);

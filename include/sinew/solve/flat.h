@@ -119,7 +119,7 @@ struct GaussNewtonOptions {
   int max_inner = 50;             // conjugate gradient iterations per step
   int max_products = 100000;      // conjugate gradient iterations in all
   double inner_tolerance = 0.05;  // stop the inner iteration at |r| <= inner_tolerance·|r0|
-  double tolerance = 1e-3;        // stop when (e[n-1] - e[n]) <= tolerance·e[n-1], e = sqrt(objective)
+  double tolerance = 1e-3;        // stop when twice running (e[n-1] - e[n]) <= tolerance·e[n-1], e = sqrt(objective)
   double ridge = 0;
   double target = 0;  // stop when distance <= target
   int threads = 0;

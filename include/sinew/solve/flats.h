@@ -22,8 +22,8 @@ struct FlatsOptions {
   int alternations = 4;     // of the paper's alternation: all of it, or before Gauss–Newton
   int max_steps = 40;       // Gauss–Newton steps
   int max_inner = 50;       // conjugate gradient iterations per step
-  int max_products = 900;   // conjugate gradient iterations of a run in all
-  double tolerance = 1e-3;  // stop when (e[n-1] - e[n]) <= tolerance·e[n-1]
+  int max_products = 0;     // conjugate gradient iterations of a run in all; 0: 40 per bone, at least 700
+  double tolerance = 1e-3;  // stop when twice running (e[n-1] - e[n]) <= tolerance·e[n-1]
   double quantile = 0.5;    // fraction of the one-ring maps that the first start uses
   int max_starts = 1;       // > 1: further starts from random subsets of the maps, the poor ones given up early
   double start_work = 0;    // bound on the multiply-adds of all starts together; too little for 16: only the first
