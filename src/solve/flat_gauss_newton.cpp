@@ -189,8 +189,8 @@ struct Damping {
 
 void save_steps(const Eigen::MatrixXd& theta, const Damping& damping, const FlatTrace& trace, SavedArrays& arrays) {
   arrays["flat"] = theta;
-  arrays["damping"] = numbers({damping.value, damping.growth, static_cast<double>(trace.inner),
-                               static_cast<double>(damping.small_steps)});
+  arrays["damping"] = numbers(
+      {damping.value, damping.growth, static_cast<double>(trace.inner), static_cast<double>(damping.small_steps)});
   arrays["distances"] =
       Eigen::Map<const Eigen::RowVectorXd>(trace.distance.data(), static_cast<Eigen::Index>(trace.distance.size()));
 }
