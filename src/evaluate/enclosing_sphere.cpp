@@ -30,7 +30,7 @@ bool circumsphere(const Support& subset, Sphere& out) {
   Eigen::Matrix<double, Eigen::Dynamic, 3, 0, 3, 3> E(edges, 3);
   Eigen::Matrix<double, Eigen::Dynamic, 1, 0, 3, 1> half_squares(edges);
   for (int i = 0; i < edges; ++i) {
-    const Eigen::Vector3d edge = subset.points[static_cast<std::size_t>(i + 1)] - subset.points[0];
+    const Eigen::Vector3d edge = subset.points[static_cast<std::size_t>(i) + 1] - subset.points[0];
     E.row(i) = edge.transpose();
     half_squares[i] = 0.5 * edge.squaredNorm();
   }

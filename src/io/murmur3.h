@@ -11,7 +11,7 @@ namespace sinew {
 struct Digest {
   std::uint64_t low = 0;
   std::uint64_t high = 0;
-  auto operator<=>(const Digest&) const = default;
+  auto operator<=>(const Digest&) const = default;  // NOLINT(modernize-use-nullptr): there is no pointer
 };
 
 /// MurmurHash3, the x64 variant with 128 bits and seed 0: the key that an Alembic archive stores with every sample.
