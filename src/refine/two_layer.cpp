@@ -193,8 +193,8 @@ double delta(const Limits& limits, double sum) {
   return std::sqrt(std::max(0.0, (sum - limits.bound_total) * limits.per_total));
 }
 
-/// Numbers the atoms in the order in which the vertices use them, so that neighbours in memory share them; atoms without
-/// users go, or come last.
+/// Numbers the atoms in the order in which the vertices use them, so that neighbours in memory share them; atoms
+/// without users go, or come last.
 void renumber(State& state, bool keep_unused) {
   constexpr Index kNone = ~Index{0};
   std::vector<Index> number(state.atoms(), kNone);
