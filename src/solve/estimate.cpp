@@ -71,8 +71,8 @@ SolveEstimate skeleton(const Numbers& n, int effort) {
 
 SolveEstimate sma(const Numbers& n) {
   SolveEstimate out;
-  out.bytes = common_bytes(n) + 3 * n.frames + 110 * n.T * n.F + 300 * n.B * n.B;
-  out.seconds = 1.2e-5 * n.T * n.F + 2e-6 * n.V * n.F * n.B;
+  out.bytes = common_bytes(n) + 40e6 + 3 * n.frames + 110 * n.T * n.F + 300 * n.B * n.B;
+  out.seconds = 2.5e-6 * n.T * n.F + 1e-7 * n.V * n.F * n.B;
   return out;
 }
 
