@@ -1,5 +1,5 @@
 // The results page and its plots, from measured rows.
-const number = (value) => (value === null ? '' : value >= 100 ? value.toFixed(0) : value.toPrecision(3));
+const number = (value) => (value === null ? '' : value >= 100 ? value.toFixed(0) : String(Number(value.toPrecision(3))));
 const published = (row) => Number(row.published);
 const ratio = (row) => row.ours / published(row);
 const geometricMean = (values) => Math.exp(values.reduce((sum, value) => sum + Math.log(value), 0) / values.length);
@@ -7,19 +7,26 @@ const geometricMean = (values) => Math.exp(values.reduce((sum, value) => sum + M
 /** Rows that can be compared: both numbers positive. */
 const comparable = (rows) => rows.filter((row) => row.ours > 0 && published(row) > 0);
 
+/** Geometric means by table; baselines that are not our method are left out. `page` is where the tables are. */
+export function summary(tables, rows, page) {
+  const lines = ['| table | rows | better | geometric mean of ours / published |', '|---|---|---|---|'];
+  for (const [name, table] of Object.entries(tables)) {
+    const own = comparable(rows.filter((row) => row.table === name && !row.baseline));
+    if (own.length === 0) continue;
+    const anchor = name.toLowerCase().replace(/[^a-z0-9 ]/g, '').replaceAll(' ', '-');
+    lines.push(`| [${table.title}](${page}#${anchor}) | ${own.length} | ${own.filter((row) => ratio(row) < 1).length} | ${number(geometricMean(own.map(ratio)))} |`);
+  }
+  return lines;
+}
+
 export function resultsPage(tables, rows, facts) {
   const lines = [
     '# Results', '',
     'Our figure beside the published one for every row of the papers whose sequence we have. All errors are of the written',
     'file, read back. A ratio below 1 means less error than published; losses are in **bold**. Made by `script/bench`; not edited by hand.', '',
-    `Commit ${facts.commit} · ${facts.cpu} · ${facts.threads} threads · ${facts.flags} · seed ${facts.seed}. Seconds are CPU seconds of the command.`, '',
-    '| table | rows | better | geometric mean of ours / published |', '|---|---|---|---|',
+    `Commit ${facts.commit} · ${facts.cpu} · ${facts.threads === '1' ? 'one thread' : `${facts.threads} threads`} · ${facts.flags} · seed ${facts.seed}. Seconds are CPU seconds of the command.`, '',
+    ...summary(tables, rows, ''),
   ];
-  for (const [name, table] of Object.entries(tables)) {
-    const own = comparable(rows.filter((row) => row.table === name));
-    if (own.length === 0) continue;
-    lines.push(`| [${table.title}](#${name.toLowerCase().replace(/[^a-z0-9]+/g, '-')}) | ${own.length} | ${own.filter((row) => ratio(row) < 1).length} | ${geometricMean(own.map(ratio)).toFixed(2)} |`);
-  }
   for (const [name, table] of Object.entries(tables)) {
     const own = rows.filter((row) => row.table === name);
     if (own.length === 0) continue;

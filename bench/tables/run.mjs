@@ -8,7 +8,7 @@ import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { figures, SHORT, TABLES } from './jobs.mjs';
-import { resultsPage, svgOf } from './page.mjs';
+import { resultsPage, summary, svgOf } from './page.mjs';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 const { values: options } = parseArgs({
@@ -130,9 +130,18 @@ if (options.short) {
     const svg = svgOf(TABLES[name], known.filter((row) => row.table === name && row.ours !== null));
     if (svg) writeFileSync(join(root, 'docs', 'results', `${name.replaceAll(' ', '-')}.svg`), svg);
   }
+  if (options.only.length === 0) writeReadme(known);
   console.log(`wrote docs/results.md (${known.length} figures, ${failed} failed)`);
 }
 process.exitCode = failed > 0 ? 1 : process.exitCode;
+
+/** The table of means between its marks in the README. */
+function writeReadme(known) {
+  const file = join(root, 'README.md');
+  const text = readFileSync(file, 'utf8');
+  const table = summary(TABLES, known, 'docs/results.md').join('\n');
+  writeFileSync(file, text.replace(/(<!-- results -->\n)[^]*?(\n<!-- end -->)/, (_, begin, end) => begin + table + end));
+}
 
 /** The smoke test: no figure may be more than 2 % worse than its stored value. */
 function compareWithStored() {

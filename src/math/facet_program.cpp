@@ -20,6 +20,7 @@ constexpr int kMaxNewton = 40;
 constexpr int kMaxRounds = 4;  // what is violated then is met by a shorter step and generated for the next one
 constexpr double kGapTolerance = 1e-10;
 constexpr double kViolation = 1e-9;
+constexpr double kWorthSharing = 1e6;  // multiplications of one step from which other threads help
 
 }  // namespace
 
@@ -147,10 +148,12 @@ Eigen::MatrixXd FacetProgram::solve_generated(const Eigen::MatrixXd& weights, in
     facet.start(cost_);
     pairs += facet.pairs();
   }
+  // Waking other threads for every step costs more than small facets do.
+  const int helpers = static_cast<double>(pairs) * static_cast<double>(h * h) < kWorthSharing ? 1 : threads;
   Eigen::VectorXd nu = Eigen::VectorXd::Ones(h);
   for (int n = 0; n < kMaxNewton; ++n) {
     std::vector<Eigen::MatrixXd> inverses(facets.size());
-    parallel_for(facets.size(), 1, threads, [&](std::size_t begin, std::size_t end) {
+    parallel_for(facets.size(), 1, helpers, [&](std::size_t begin, std::size_t end) {
       for (std::size_t j = begin; j < end; ++j) {
         facets[j].residuals();
         inverses[j] = facets[j].factor.solve(Eigen::MatrixXd::Identity(h, h));
