@@ -95,6 +95,10 @@ HWY_INLINE void accumulate(Matrix& sum, const Matrix& m, float w) {
 HWY_INLINE void accumulate(Matrix& sum, const float* m, float w) {
   accumulate(sum, load_matrix(m), w);
 }
+HWY_INLINE void add(Matrix& sum, const Matrix& m) {
+  sum.xy = hn::Add(sum.xy, m.xy);
+  sum.zt = hn::Add(sum.zt, m.zt);
+}
 /// `p` points to 16 readable bytes, xyz first.
 HWY_INLINE Float4 transform_point(const Matrix& m, const float* p) {
   const TagM d;
@@ -139,6 +143,12 @@ HWY_INLINE void accumulate(Matrix& sum, const Matrix& m, float w) {
 }
 HWY_INLINE void accumulate(Matrix& sum, const float* m, float w) {
   accumulate(sum, load_matrix(m), w);
+}
+HWY_INLINE void add(Matrix& sum, const Matrix& m) {
+  sum.x = hn::Add(sum.x, m.x);
+  sum.y = hn::Add(sum.y, m.y);
+  sum.z = hn::Add(sum.z, m.z);
+  sum.t = hn::Add(sum.t, m.t);
 }
 HWY_INLINE Matrix scaled(const float* m, float w) {
   const auto weight = hn::Set(Tag4(), w);
@@ -234,7 +244,16 @@ struct SparseRows {
     const Index* index = indices + v * count;
     const float* w = values + v * count;
     Matrix m = scaled(palette + kMatrixFloats * index[0], w[0]);
-    for (std::size_t k = 1; k < count; ++k) accumulate(m, palette + kMatrixFloats * index[k], w[k]);
+    std::size_t k = 1;
+    if constexpr (K == 0) {  // long rows, as in dictionaries: a second sum hides the latency of the first
+      Matrix other = zero_matrix();
+      for (; k + 2 <= count; k += 2) {
+        accumulate(other, palette + kMatrixFloats * index[k], w[k]);
+        accumulate(m, palette + kMatrixFloats * index[k + 1], w[k + 1]);
+      }
+      add(m, other);
+    }
+    for (; k < count; ++k) accumulate(m, palette + kMatrixFloats * index[k], w[k]);
     return m;
   }
 };
