@@ -1,59 +1,12 @@
-#include <sys/wait.h>
-
-#include <cstdlib>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
-#include "sinew/io/io.h"
-#include "sinew/make/character.h"
-#include "support/support.h"
+#include "cli/program.h"
 
 /// Partial problems of the ssdr solver as the command line states them, judged by the files that come out.
 namespace sinew {
 namespace {
 
-struct Result {
-  int status = -1;
-  std::string out;
-  std::string err;
-};
-
-/// A folder with a walking creature in it, and the program run there.
-class SolveCommand : public ::testing::Test {
- protected:
-  void SetUp() override {
-    CharacterOptions options;
-    options.vertices = 500;
-    options.walk_frames = 5;
-    options.wave_frames = 3;
-    options.components = false;
-    write_sequence(folder_ / "walk.pc2", make_character(options).sequence);
-  }
-
-  std::string text_of(const std::string& name) const {
-    std::ifstream file(folder_ / name, std::ios::binary);
-    std::stringstream text;
-    text << file.rdbuf();
-    return text.str();
-  }
-
-  Result run(const std::vector<std::string>& arguments) const {
-    std::string line = "cd '" + folder_.path().string() + "' && '" SINEW_PROGRAM "'";
-    for (const std::string& argument : arguments) line += " '" + argument + "'";
-    const int state = std::system((line + " > out 2> err").c_str());
-    return {WEXITSTATUS(state), text_of("out"), text_of("err")};
-  }
-
-  void expect_refused(int status, const std::string& part, const std::vector<std::string>& arguments) const {
-    const Result result = run(arguments);
-    EXPECT_EQ(result.status, status) << part << ": " << result.err;
-    EXPECT_NE(result.err.find(part), std::string::npos) << result.err;
-    EXPECT_FALSE(std::filesystem::exists(folder_ / "r.glb"));
-  }
-
-  test::TemporaryFolder folder_;
-};
+class SolveCommand : public Program {};
 
 class PartialProblem : public SolveCommand {
  protected:
