@@ -6,6 +6,8 @@
 namespace sinew {
 namespace {
 
+constexpr int kRounds = 3;  // of EM after each split
+
 Eigen::Index index(std::size_t i) {
   return static_cast<Eigen::Index>(i);
 }
@@ -115,18 +117,25 @@ void refine(const Problem& problem, int rounds, MotionClusters& clusters, std::v
 
 }  // namespace
 
-MotionClusters cluster_by_motion(const Problem& problem, std::size_t count, int em_rounds) {
+MotionClusters cluster_by_motion(const Problem& problem, std::size_t count, std::vector<Index> labels) {
   const std::size_t wanted = std::min(count, problem.vertex_count());
   MotionClusters clusters;
-  clusters.labels.assign(problem.vertex_count(), 0);
-  clusters.D = Eigen::MatrixXd::Zero(index(3 * problem.frame_count()), 4);
+  clusters.labels = std::move(labels);
+  if (clusters.labels.empty()) clusters.labels.assign(problem.vertex_count(), 0);
+  const Index most = *std::max_element(clusters.labels.begin(), clusters.labels.end());
+  clusters.D = Eigen::MatrixXd::Zero(index(3 * problem.frame_count()), index(4 * (std::size_t{most} + 1)));
   std::vector<float> residual(problem.vertex_count());
   for (std::size_t v = 0; v < residual.size(); ++v) residual[v] = static_cast<float>(problem.energy()[v]);
+  if (most > 0) {
+    drop_empty(clusters);
+    fit_clusters(problem, clusters);
+    refine(problem, kRounds, clusters, residual);
+  }
   // EM may empty clusters for good where motions coincide: after enough tries the last word has the split.
   for (int tries = 0; clusters.count() < wanted && tries < 24; ++tries) {
     const std::size_t missing = wanted - clusters.count();
     split_worst(problem, residual, std::min(missing, clusters.count()), clusters);
-    if (tries < 16) refine(problem, em_rounds, clusters, residual);
+    if (tries < 16) refine(problem, kRounds, clusters, residual);
   }
   return clusters;
 }

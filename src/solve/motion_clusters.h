@@ -15,8 +15,9 @@ struct MotionClusters {
 };
 
 /// Linde–Buzo–Gray splitting with EM [Le2014 §3.4]. Exactly `count` clusters come out unless there are fewer vertices;
-/// a cluster that runs empty is seeded anew inside the one with the largest error.
-MotionClusters cluster_by_motion(const Problem& problem, std::size_t count, int em_rounds = 3);
+/// a cluster that runs empty is seeded anew inside the one with the largest error. Starts from one cluster, or from
+/// `labels` (dense, one per vertex) where they are given.
+MotionClusters cluster_by_motion(const Problem& problem, std::size_t count, std::vector<Index> labels = {});
 
 /// The connected patches of each cluster with at least `smallest` vertices beside the cluster's largest patch, each
 /// with its own rigid fit; at most `most` clusters in all, largest patches first.

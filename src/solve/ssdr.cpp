@@ -10,6 +10,7 @@
 #include "solve/bone_search.h"
 #include "solve/finish.h"
 #include "solve/fitter.h"
+#include "solve/flats_start.h"
 #include "solve/motion_clusters.h"
 #include "solve/problem.h"
 #include "solve/rest_pose.h"
@@ -28,6 +29,7 @@ constexpr std::size_t kDenseWeights = 4000000;    // most weights of V·B for wh
 
 /// What a solve carries from stage to stage.
 struct Solve {
+  const Sequence& sequence;
   const Problem& problem;
   const SsdrOptions& options;
   FitReport& report;
@@ -56,9 +58,13 @@ RunOptions run_options(const SsdrOptions& options, int iterations, int influence
 
 /// Bones from near-rigid parts [§3.4]: connected patches count as parts of their own, and of the surplus those that
 /// matter least go once weights blend.
-FitState initial_state(const Problem& problem, const SsdrOptions& options, int bones) {
+FitState initial_state(const Solve& solve, int bones) {
+  const Problem& problem = solve.problem;
+  const SsdrOptions& options = solve.options;
   const auto wanted = static_cast<std::size_t>(bones);
-  MotionClusters clusters = cluster_by_motion(problem, wanted);
+  const bool flats = options.start == Start::flats;
+  MotionClusters clusters =
+      cluster_by_motion(problem, wanted, flats ? flat_parts(solve.sequence, options, bones) : std::vector<Index>());
   const bool patches = options.effort != Effort::fast && !problem.adjacency().neighbors.empty();
   if (patches) {
     const std::size_t smallest = std::max<std::size_t>(4, problem.vertex_count() / (10 * wanted));
@@ -133,7 +139,7 @@ FitState fit(Solve& solve, int bones) {
   } else {
     {
       const StepTimer timer(solve.report, "initialise");
-      state = initial_state(solve.problem, options, bones);
+      state = initial_state(solve, bones);
     }
     if (options.effort != Effort::fast && options.influences != 0 && solve.keep_going("settle", 0)) {
       const StepTimer timer(solve.report, "settle");
@@ -250,7 +256,7 @@ Rig solve_ssdr(const Sequence& sequence, const SsdrOptions& options, FitReport& 
   const SmoothingEdges edges(sequence, problem, options);
   report.add_seconds("prepare", now_seconds() - start);
 
-  Solve solve{problem, options, report, progress, edges.smoothing()};
+  Solve solve{sequence, problem, options, report, progress, edges.smoothing()};
   const bool to_error = options.max_error > 0;
   FitState state = to_error ? fit_to_error(solve) : fit(solve, options.bones);
   report.bones_asked = to_error ? state.bones() : options.bones;

@@ -137,5 +137,16 @@ TEST_F(SolveCommand, MovingTheRestPoseIsWrittenAndLowersTheError) {
   EXPECT_GT((read_rig(folder_ / "r.glb").rest.positions - rest).cwiseAbs().maxCoeff(), 1e-4F);
 }
 
+TEST_F(SolveCommand, StartsFromFlatsWhereAskedToAndOnlyWhereThatMakesSense) {
+  EXPECT_EQ(run({"solve", "walk.pc2", "-o", "f.glb", "--bones", "7", "--quality", "fast", "--start", "flats"}).status,
+            0);
+  EXPECT_EQ(read_rig(folder_ / "f.glb").bone_count(), 7U);
+  const Result given = run({"solve", "walk.pc2", "-o", "g.glb", "--rig", "f.glb", "--start", "flats"});
+  EXPECT_EQ(given.status, 2);
+  EXPECT_NE(given.err.find("leave --start out"), std::string::npos) << given.err;
+  EXPECT_EQ(run({"solve", "walk.pc2", "-o", "g.glb", "--method", "sma", "--start", "flats"}).status, 2);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "g.glb"));
+}
+
 }  // namespace
 }  // namespace sinew

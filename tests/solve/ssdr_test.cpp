@@ -127,6 +127,21 @@ TEST(Ssdr, RecoversPlantedSparseWeights) {
   EXPECT_LT(largest, 0.02);
 }
 
+TEST(Ssdr, StartingFromFlatsFindsThePlantedPartsToo) {
+  const Sequence sequence = rigid_parts(6, 7);
+  SsdrOptions options = options_for(6);
+  options.start = Start::flats;
+  EXPECT_LT(solved_error(sequence, options), 2e-3);
+  // Elsewhere it is another place to start from, with another end.
+  const Sequence grid = test::bend("grid", test::grid_mesh(15, 10), 8);
+  options = options_for(5, Effort::fast);
+  const double parts = solved_error(grid, options);
+  options.start = Start::flats;
+  const double flats = solved_error(grid, options);
+  EXPECT_NE(flats, parts);
+  EXPECT_LT(flats, 1.5 * parts);
+}
+
 TEST(Ssdr, TheObjectiveNeverRises) {
   const Sequence sequence = test::bend("grid", test::grid_mesh(20, 12), 12);
   for (const Transforms transforms : {Transforms::rigid, Transforms::affine}) {
@@ -239,6 +254,7 @@ TEST(Ssdr, EveryRigOfTheZooKeepsItsInvariants) {
       SCOPED_TRACE(sequence.name);
       FitReport report;
       SsdrOptions options = options_for(3, Effort::fast);
+      options.start = transforms == Transforms::rigid ? Start::parts : Start::flats;
       options.transforms = transforms;
       options.influences = 2;
       options.max_iterations = 8;

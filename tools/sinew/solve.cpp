@@ -42,7 +42,7 @@ struct Request {
 
 const std::vector<std::string> kOptionalShared{"--max-error",  "--min-bones",  "--max-bones",  "--influences",
                                                "--transforms", "--smoothness", "--iterations", "--skeleton",
-                                               "--rig",        "--fit",        "--lock"};
+                                               "--start",      "--rig",        "--fit",        "--lock"};
 
 [[noreturn]] void misused(const std::string& sentence) {
   throw Error(ErrorKind::usage, sentence);
@@ -72,6 +72,8 @@ void add_shared_options(CLI::App& command, Request& request) {
       });
   command.add_option("--transforms", options.transforms, "rigid or affine bones")
       ->check(CLI::IsMember({"rigid", "affine"}));
+  command.add_option("--start", options.start, "Where bones start: rigid parts of the mesh, or its flats (parts)")
+      ->check(CLI::IsMember({"parts", "flats"}));
   command.add_flag("--skeleton", options.skeleton, "Join the bones in a hierarchy: --method skeleton");
   command.add_option("--smoothness", options.smoothness, "How much to smooth the weights over the surface")
       ->check(CLI::NonNegativeNumber);
@@ -288,7 +290,14 @@ SolveEstimate estimate_of(const std::string& method, const Sequence& sequence, c
   size.influences = influences_of(options, method == "flats" ? 0 : 4);
   size.effort = static_cast<int>(options.quality);
   size.threads = resolve_threads(options.threads);
-  return estimate_solve(method, size);
+  SolveEstimate estimate = estimate_solve(method, size);
+  if (options.start == "flats") {
+    size.influences = size.effort = 0;
+    const SolveEstimate start = estimate_solve("flats", size);
+    estimate.bytes = std::max(estimate.bytes, start.bytes);
+    estimate.seconds += start.seconds;
+  }
+  return estimate;
 }
 
 Outcome solve_to_file(const Method& method, const Sequence& sequence, const SolveOptions& options,

@@ -35,6 +35,7 @@ struct SolveOptions {
   std::string transforms;            // --transforms: "rigid", "affine", or empty for the method's default
   std::optional<double> smoothness;  // --smoothness, >= 0
   std::optional<int> iterations;     // --iterations, >= 0
+  std::string start;                 // --start: "parts", "flats", or empty for parts
   bool skeleton = false;             // --skeleton: bones joined in a hierarchy
   Quality quality = Quality::balanced;
   std::uint64_t seed = 1;
@@ -55,8 +56,8 @@ struct Method {
   std::function<void(CLI::App& command)> add_options;
   std::function<Rig(const Sequence&, const SolveOptions&, FitReport&, const Progress&)> solve;
   /// Which of the shared options it understands beyond --bones, --quality, --seed, --threads and --corrections:
-  /// any of --max-error, --min-bones, --max-bones, --influences, --transforms, --smoothness, --iterations, --skeleton,
-  /// --rig, --fit, --lock.
+  /// any of --max-error, --min-bones, --max-bones, --influences, --transforms, --smoothness, --iterations, --start,
+  /// --skeleton, --rig, --fit, --lock.
   std::vector<std::string> takes;
 };
 

@@ -28,6 +28,7 @@ SsdrOptions ssdr_options(const SolveOptions& options, const OwnOptions& own) {
   solver.max_error = options.max_error.value_or(0);
   solver.min_bones = options.min_bones.value_or(solver.min_bones);
   solver.max_bones = options.max_bones.value_or(solver.max_bones);
+  if (options.start == "flats") solver.start = Start::flats;
   solver.optimize_rest = own.rest_pose;
   solver.seed = options.seed;
   solver.threads = options.threads;
@@ -73,6 +74,7 @@ Rig refit(const Sequence& sequence, const SolveOptions& options, const OwnOption
   if (options.bones || options.max_error) {
     throw Error(ErrorKind::usage, "--rig brings its own bones: use --add-bones rather than --bones or --max-error");
   }
+  if (!options.start.empty()) throw Error(ErrorKind::usage, "--rig is where its bones start: leave --start out");
   RefitOptions refit;
   refit.solver = ssdr_options(options, own);
   if (options.transforms.empty()) refit.solver.transforms = options.given->transforms;
@@ -102,8 +104,8 @@ Method ssdr_method() {
   Method method;
   method.name = "ssdr";
   method.summary = "rigid or affine bones with sparse smooth weights";
-  method.takes = {"--influences", "--transforms", "--iterations", "--smoothness", "--max-error",
-                  "--min-bones",  "--max-bones",  "--rig",        "--fit",        "--lock"};
+  method.takes = {"--influences", "--transforms", "--iterations", "--smoothness", "--max-error", "--min-bones",
+                  "--max-bones",  "--start",      "--rig",        "--fit",        "--lock"};
   method.add_options = [own](CLI::App& command) {
     command.add_option("--add-bones", own->add_bones, "With --rig: helper bones to add")->check(CLI::Range(0, 1024));
     command.add_option("--lock-vertices", own->lock_vertices,
@@ -121,7 +123,7 @@ Method kavan_method() {
   Method method;
   method.name = "kavan";
   method.summary = "affine bones, fixed sparsity and an optimised rest pose";
-  method.takes = {"--influences", "--iterations"};
+  method.takes = {"--influences", "--iterations", "--start"};
   method.solve = [](const Sequence& sequence, const SolveOptions& options, FitReport& report,
                     const Progress& progress) {
     SsdrOptions solver = ssdr_options(options, {});

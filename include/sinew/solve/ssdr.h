@@ -16,12 +16,17 @@ namespace sinew {
 /// about until that no longer pays.
 enum class Effort { fast, balanced, best };
 
+/// Where bones start: from parts of the mesh that move rigidly [LeDeng2012 §4.1], or from the corners of the flat that
+/// is closest to all vertices [Liu2020], which needs the memory of solve_flats.
+enum class Start { parts, flats };
+
 struct SsdrOptions {
   int bones = 20;      // asked for, 1..1024; the report says how many came out and why if fewer
   int influences = 4;  // K, bones per vertex: 1..8; 0: any number (dense convex weights)
   Transforms transforms = Transforms::rigid;
   double smoothness = 0;  // strength of the Laplacian term, >= 0: (mean over frames of |error|²) + s·Σ l |w_a − w_b|²
   LaplacianKind laplacian = LaplacianKind::rigidness;
+  Start start = Start::parts;
   Effort effort = Effort::balanced;
   int max_iterations = 0;   // of the last stage; 0: as the effort says
   double tolerance = 2e-5;  // stop when the value fell by less than tolerance · value over 4 iterations
