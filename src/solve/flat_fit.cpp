@@ -3,6 +3,9 @@
 // Per vertex A = [B_1ᵀu ... B_{h-1}ᵀu] (r×(h-1)) is never formed: AᵀA is a quadratic form in u with the fixed matrices
 // B_j B_kᵀ, Aᵀ(y - p) and A z are products with Θ that run over whole blocks of vertices.
 
+#include <Eigen/Eigenvalues>
+#include <Eigen/QR>
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -147,7 +150,8 @@ void whiten_flat(const FlatProblem& problem, const FlatFit& fit, int threads, Ei
   theta.bottomRows(4 * directions) = turned(to_white * axes.vectors.rowwise().reverse());
 }
 
-Eigen::MatrixXd alternate_flat(const FlatProblem& problem, const FlatFit& fit, int threads) {
+Eigen::MatrixXd alternate_flat(const FlatProblem& problem, const FlatFit& fit, int threads,
+                               const std::vector<double>& weights) {
   struct Moments {
     Eigen::MatrixXd S, C;
   };
@@ -160,13 +164,17 @@ Eigen::MatrixXd alternate_flat(const FlatProblem& problem, const FlatFit& fit, i
       [&](std::size_t begin, std::size_t end) {
         Moments part{Eigen::MatrixXd::Zero(width, width), Eigen::MatrixXd::Zero(width, r)};
         std::vector<double> X(kBlock * static_cast<std::size_t>(width));
+        std::vector<double> weighted;
         for (std::size_t b = begin; b < end; ++b) {
           const double* u = problem.rest.block(b);
           std::copy_n(u, 4 * kBlock, X.data());
           flat_kernels::expand_block(u, fit.z.block(b), fit.handles - 1, X.data() + 4 * kBlock);
-          gemm_block(Op::transpose, Op::none, width, width, m, 1.0, X.data(), m, X.data(), m, 1.0, part.S.data(),
+          weighted = X;
+          for (std::size_t i = 0; i < kBlock && b * kBlock + i < weights.size(); ++i)
+            for (std::size_t c = i; c < weighted.size(); c += kBlock) weighted[c] *= weights[b * kBlock + i];
+          gemm_block(Op::transpose, Op::none, width, width, m, 1.0, weighted.data(), m, X.data(), m, 1.0, part.S.data(),
                      width);
-          gemm_block(Op::transpose, Op::none, width, r, m, 1.0, X.data(), m, problem.points.block(b), m, 1.0,
+          gemm_block(Op::transpose, Op::none, width, r, m, 1.0, weighted.data(), m, problem.points.block(b), m, 1.0,
                      part.C.data(), width);
         }
         return part;
@@ -177,6 +185,50 @@ Eigen::MatrixXd alternate_flat(const FlatProblem& problem, const FlatFit& fit, i
         return total;
       });
   return flat_kernels::whitening(sums.S) * (flat_kernels::whitening(sums.S).transpose() * sums.C);
+}
+
+std::vector<double> least_stiffness(const FlatFit& fit, int threads) {
+  const int directions = fit.handles - 1;
+  std::vector<double> least(fit.z.vertex_count(), 0);
+  parallel_for(least.size(), 64, threads, [&](std::size_t begin, std::size_t end) {
+    Eigen::MatrixXd L;
+    Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(directions);
+    for (std::size_t v = begin; v < end; ++v) {
+      flat_kernels::unpack_factor(fit.factor.block(v / kBlock), directions, v % kBlock, L);
+      eigen.compute(L * L.transpose(), Eigen::EigenvaluesOnly);
+      least[v] = std::max(0.0, eigen.eigenvalues()(0));
+    }
+  });
+  return least;
+}
+
+void published_alternation(const FlatProblem& problem, int rounds, int threads, Eigen::MatrixXd& theta, FlatFit& fit) {
+  const Eigen::Index h = theta.rows() / 4;
+  if (h > 1) {
+    // The paper writes the flat as h points, here its mean and principal directions of unit length from it. An
+    // orthonormal basis Q of weights with sum zero turns them into a point and directions with the same smallest
+    // singular values.
+    Eigen::MatrixXd ones = Eigen::MatrixXd::Identity(h, h);
+    ones.col(0).setOnes();
+    const Eigen::MatrixXd Q = Eigen::HouseholderQR<Eigen::MatrixXd>(ones).householderQ();
+    Eigen::MatrixXd mixed = Eigen::MatrixXd::Zero(theta.rows(), theta.cols());
+    mixed.topRows(4) = theta.topRows(4);
+    for (Eigen::Index k = 1; k < h; ++k) {
+      const double length = theta.middleRows(4 * k, 4).norm();
+      if (!(length > 0)) continue;
+      const Eigen::MatrixXd direction = theta.middleRows(4 * k, 4) / length;
+      mixed.topRows(4) += direction / static_cast<double>(h);
+      for (Eigen::Index j = 1; j < h; ++j) mixed.middleRows(4 * j, 4) += Q(k, j) * direction;
+    }
+    theta = mixed;
+  }
+  fit_flat(problem, theta, 0, threads, fit);
+  for (int n = 0; n < rounds && h > 1; ++n) {
+    std::vector<double> weights = least_stiffness(fit, threads);
+    if (!(*std::max_element(weights.begin(), weights.end()) > 0)) weights.clear();  // fewer coordinates than directions
+    theta = alternate_flat(problem, fit, threads, weights);
+    fit_flat(problem, theta, 0, threads, fit);
+  }
 }
 
 }  // namespace sinew

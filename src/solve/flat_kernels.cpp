@@ -49,6 +49,14 @@ void factor_block(const double* u, const double* coefficients, int directions, d
   }
 }
 
+void unpack_factor(const double* factor, int directions, std::size_t vertex, Eigen::MatrixXd& L) {
+  const std::size_t pairs = static_cast<std::size_t>(directions * (directions + 1) / 2);
+  const double* at = factor + vertex / kLanes * kLanes * pairs + vertex % kLanes;
+  L.setZero(directions, directions);
+  for (Eigen::Index j = 0; j < directions; ++j)
+    for (Eigen::Index k = 0; k <= j; ++k, at += kLanes) L(j, k) = k < j || *at == 0 ? *at : 1 / *at;
+}
+
 template <class T>
 void solve_block(const double* factor, int directions, T* z) {
   const std::size_t pairs = static_cast<std::size_t>(directions * (directions + 1) / 2);

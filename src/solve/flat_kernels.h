@@ -16,6 +16,9 @@ inline constexpr std::size_t kBlock = VertexBlocks<double>::kBlock;
 /// on the earlier ones within 1e-11 gets 0 there and drops out.
 void factor_block(const double* u, const double* coefficients, int directions, double ridge, double* factor);
 
+/// Cholesky factor of one vertex of a block (its diagonal no longer inverted), from what factor_block left.
+void unpack_factor(const double* factor, int directions, std::size_t vertex, Eigen::MatrixXd& L);
+
 /// z := (L Lᵀ)⁻¹ z for all vertices of a block.
 template <class T>
 void solve_block(const double* factor, int directions, T* z);

@@ -60,17 +60,23 @@ Eigen::MatrixXd principal_directions(const Eigen::MatrixXd& points, double allow
 }  // namespace
 
 double FlatProblem::e_rms(double sum_of_squares) const {
-  return 1000 * std::sqrt(sum_of_squares / (3.0 * static_cast<double>(vertices) * static_cast<double>(frames)));
+  const double count = 3.0 * static_cast<double>(vertices) * static_cast<double>(frames);
+  return 1000 * std::sqrt(sum_of_squares / count) / radius;
 }
 
-FlatProblem make_flat_problem(const Sequence& sequence, double truncation, int threads) {
-  (void)threads;
+FlatProblem make_flat_problem(const Sequence& sequence, double truncation, FlatUnit unit) {
   FlatProblem problem;
   problem.vertices = sequence.vertex_count();
   problem.frames = sequence.frame_count();
   const Sphere sphere = smallest_enclosing_sphere(sequence.rest.positions);
   problem.center = sphere.center;
   problem.scale = sphere.radius > 0 ? sphere.radius : 1;
+  if (unit == FlatUnit::box && sphere.radius > 0) {
+    const Points& rest = sequence.rest.positions;
+    problem.center = rest.cast<double>().rowwise().mean();
+    problem.scale = (rest.rowwise().maxCoeff() - rest.rowwise().minCoeff()).cast<double>().norm() / 2;
+    problem.radius = sphere.radius / problem.scale;
+  }
   Scaled data = scaled(sequence, {problem.center, problem.scale});
   const Eigen::MatrixXd W = flat_kernels::whitening(data.rest.transpose() * data.rest);
   problem.base = W * (W.transpose() * (data.rest.transpose() * data.frames));
@@ -80,8 +86,8 @@ FlatProblem make_flat_problem(const Sequence& sequence, double truncation, int t
   const double digit = static_cast<double>(largest) / problem.scale * 0x1p-23;
   problem.floor = digit * digit * 3.0 * static_cast<double>(problem.vertices * problem.frames);
   data.frames -= data.rest * problem.base;
-  const double unit = truncation / 1000;
-  const double allowed = unit * unit * 3.0 * static_cast<double>(problem.vertices * problem.frames);
+  const double left_out = truncation * problem.radius / 1000;
+  const double allowed = left_out * left_out * 3.0 * static_cast<double>(problem.vertices * problem.frames);
   problem.directions = principal_directions(data.frames, allowed, problem.truncated);
   problem.rank = static_cast<int>(problem.directions.cols());
   problem.reduced_base = problem.base * problem.directions;

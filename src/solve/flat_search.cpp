@@ -125,21 +125,23 @@ FoundFlat improve_flat(const FlatProblem& problem, Eigen::MatrixXd theta, const 
                        const Progress& progress) {
   FoundFlat found;
   found.theta = std::move(theta);
+  if (options.solver == FlatSolver::alternating) {
+    published_alternation(problem, options.alternations, options.threads, found.theta, found.fit);
+    found.trace.distance.push_back(found.fit.distance);
+    return found;
+  }
   if (!resumes(options.checkpoint, "flat"))
     alternate(problem, options.alternations, options.threads, found.theta, found.fit);
-  if (options.solver == FlatSolver::alternating) {
-    found.trace.distance.push_back(found.fit.distance);
-  } else {
-    GaussNewtonOptions newton = newton_options(options, found.theta.rows() / 4, problem.floor);
-    newton.checkpoint = options.checkpoint;
-    found.trace = gauss_newton_flat(problem, newton, found.theta, found.fit, progress);
-  }
+  GaussNewtonOptions newton = newton_options(options, found.theta.rows() / 4, problem.floor);
+  newton.checkpoint = options.checkpoint;
+  found.trace = gauss_newton_flat(problem, newton, found.theta, found.fit, progress);
   return found;
 }
 
 FoundFlat search_flat(const FlatProblem& problem, const VertexMaps& maps, int handles, const FlatsOptions& options,
                       const Progress& progress) {
-  std::vector<std::size_t> ordered = best_maps(maps, 1, kMinFlatness);
+  const bool published = options.solver == FlatSolver::alternating;
+  std::vector<std::size_t> ordered = best_maps(maps, 1, published ? 0 : kMinFlatness);
   if (ordered.size() < static_cast<std::size_t>(2 * handles)) ordered = best_maps(maps, 1, -1);
   std::vector<std::size_t> first(
       ordered.begin(),

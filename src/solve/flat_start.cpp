@@ -51,10 +51,14 @@ VertexMaps fit_one_rings(const FlatProblem& problem, const Mesh& mesh, int threa
       Eigen::Map<Eigen::MatrixXd> map(maps.maps.col(static_cast<Eigen::Index>(v)).data(), 4, r);
       map.topRows(3) = linear;
       map.row(3) = target - mean.transpose() * linear;
-      Eigen::Vector4d u;
-      for (std::size_t c = 0; c < 4; ++c) u(static_cast<Eigen::Index>(c)) = problem.rest(v, c);
-      for (Eigen::Index k = 0; k < r; ++k) y(k) = problem.points(v, static_cast<std::size_t>(k));
-      maps.error[v] = (y - u.transpose() * map).squaredNorm();
+      const auto squared_error = [&](std::size_t j) {
+        Eigen::Vector4d u;
+        for (std::size_t c = 0; c < 4; ++c) u(static_cast<Eigen::Index>(c)) = problem.rest(j, c);
+        for (Eigen::Index k = 0; k < r; ++k) y(k) = problem.points(j, static_cast<std::size_t>(k));
+        return (y - u.transpose() * map).squaredNorm();
+      };
+      maps.error[v] = squared_error(v);
+      for (const Index j : rings[v]) maps.error[v] += squared_error(j);
     }
   });
   return maps;
@@ -87,7 +91,10 @@ Eigen::MatrixXd flat_through(const VertexMaps& maps, const std::vector<std::size
   const Eigen::Index count = std::min<Eigen::Index>(handles - 1, eigen.values.size());
   for (Eigen::Index k = 0; k < count; ++k) {
     const Eigen::VectorXd axis = eigen.vectors.col(eigen.values.size() - 1 - k);
-    const Eigen::VectorXd direction = wide ? axis : Eigen::VectorXd(points * axis);
+    Eigen::VectorXd direction = wide ? axis : Eigen::VectorXd(points * axis);
+    // Principal components have no sign of their own: the map farthest along this one lies on its positive side.
+    const Eigen::VectorXd along = points.transpose() * direction;
+    if (along.maxCoeff() < -along.minCoeff()) direction = -direction;
     theta.middleRows(4 * (k + 1), 4) = Eigen::Map<const Eigen::MatrixXd>(direction.data(), 4, r);
   }
   return theta;

@@ -53,20 +53,21 @@ struct Prepared {
 
 Prepared prepare(const Sequence& sequence, const FlatsOptions& options, int handles) {
   Prepared result;
+  const FlatUnit unit = options.solver == FlatSolver::alternating ? FlatUnit::box : FlatUnit::sphere;
   if (options.optimize_rest || 3 * sequence.frame_count() <= 32) {
-    result.problem = make_flat_problem(sequence, 0, options.threads);
+    result.problem = make_flat_problem(sequence, 0, unit);
     result.maps = fit_one_rings(result.problem, sequence.rest, options.threads);
     return result;
   }
-  // A coarse problem tells the scale of the error: what the paper's method reaches from its start.
-  FlatProblem coarse = make_flat_problem(sequence, 0.3, options.threads);
+  // A coarse problem tells the scale of the error: what a few alternations reach.
+  FlatProblem coarse = make_flat_problem(sequence, 0.3, unit);
   const VertexMaps maps = fit_one_rings(coarse, sequence.rest, options.threads);
   FlatsOptions quick;
-  quick.solver = FlatSolver::alternating;
   quick.alternations = 2;
+  quick.max_steps = 0;
   quick.threads = options.threads;
   const FoundFlat found = search_flat(coarse, maps, handles, quick, {});
-  result.problem = make_flat_problem(sequence, kTruncation * flat_e_rms(coarse, found.fit), options.threads);
+  result.problem = make_flat_problem(sequence, kTruncation * flat_e_rms(coarse, found.fit), unit);
   result.maps = fit_one_rings(result.problem, sequence.rest, options.threads);
   return result;
 }

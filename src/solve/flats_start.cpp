@@ -8,7 +8,7 @@
 namespace sinew {
 namespace {
 
-constexpr double kTruncation = 0.3;  // E_RMS that the reduction may leave out: parts need no more
+constexpr double kTruncation = 0.3;  // E_RMS that the reduction may leave out
 constexpr int kRounds = 10;          // of k-means
 
 /// Places of the vertices on the flat as columns; whitened, so that distances mean the same in all directions.
@@ -50,9 +50,9 @@ std::vector<Index> nearest_of(const Eigen::MatrixXd& points, const Eigen::Matrix
 
 std::vector<Index> flat_parts(const Sequence& sequence, const SsdrOptions& options, int parts) {
   FlatsOptions flats;
-  flats.solver = FlatSolver::alternating;
+  flats.max_steps = 0;  // the start of the flats solver, not its end: parts need no more
   flats.threads = options.threads;
-  const FlatProblem problem = make_flat_problem(sequence, kTruncation, options.threads);
+  const FlatProblem problem = make_flat_problem(sequence, kTruncation);
   const int handles = std::min<int>(parts, static_cast<int>(problem.vertices));
   const VertexMaps maps = fit_one_rings(problem, sequence.rest, options.threads);
   FoundFlat flat = search_flat(problem, maps, handles, flats, {});

@@ -261,7 +261,14 @@ bool VertexWeights::exchange() {
   const double before = objective_;
   double best = before - kNoise * kNoise * scale_;
   int out = -1, in = -1;
-  for (int k = 0; k < n; ++k) {
+  if (n == 1) {
+    // Nothing stays to add to: another bone may be better alone.
+    for (int j = 0; j < gram_.bones; ++j) {
+      const double alone = diagonal_[j] - 2 * g_[j];
+      if (j != banned_ && j != bone_[0] && alone < best) best = alone, out = 0, in = j;
+    }
+  }
+  for (int k = 0; k < n && n > 1; ++k) {
     int m = 0;
     for (int a = 0; a < n; ++a) {
       if (a != k) base_[m++] = a;

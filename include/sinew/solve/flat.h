@@ -49,6 +49,10 @@ class VertexBlocks {
   std::vector<T> data_;
 };
 
+/// What is 1 in the coordinates of a flat problem: the radius of the rest pose's smallest enclosing sphere, from its
+/// centre; or half the diagonal of its bounding box, from the mean of its vertices, as in the paper.
+enum class FlatUnit { sphere, box };
+
 /// A sequence in the coordinates of the flat problem. The rest pose is centred and scaled into the unit sphere; from
 /// the frames the best single affine map of each frame is taken away (weights that sum to one carry it through every
 /// blend), and what remains is written in its principal directions.
@@ -62,6 +66,7 @@ struct FlatProblem {
   double truncated = 0;         // sum of squares left out by the reduction, scaled unit
   Eigen::Vector3d center = Eigen::Vector3d::Zero();
   double scale = 1;              // scaled = (input - center) / scale
+  double radius = 1;             // of the rest pose's smallest enclosing sphere, scaled unit
   Eigen::MatrixXd directions;    // 3F×r, orthonormal columns
   Eigen::MatrixXd base;          // 4×3F: the single affine maps, scaled unit
   Eigen::MatrixXd reduced_base;  // 4×r: the part of them along `directions`
@@ -73,7 +78,7 @@ struct FlatProblem {
 
 /// Reduces a sequence. Principal directions are left out while the E_RMS of all that is left out stays below
 /// `truncation`.
-FlatProblem make_flat_problem(const Sequence& sequence, double truncation, int threads);
+FlatProblem make_flat_problem(const Sequence& sequence, double truncation, FlatUnit unit = FlatUnit::sphere);
 
 /// Builds a problem from given rest positions (V×4, homogeneous) and points (V×r), for experiments and tests.
 FlatProblem make_flat_problem(const Eigen::Ref<const Eigen::MatrixXd>& rest,
@@ -82,7 +87,7 @@ FlatProblem make_flat_problem(const Eigen::Ref<const Eigen::MatrixXd>& rest,
 /// An affine map (4×r, column-major) per vertex, fitted to it and its one-ring [Liu2020 eq. 8].
 struct VertexMaps {
   Eigen::MatrixXd maps;          // 4r×V
-  std::vector<double> error;     // V: squared distance of the vertex itself under its map
+  std::vector<double> error;     // V: squared distances of the ring under its map
   std::vector<double> flatness;  // V: smallest over largest eigenvalue of the ring's covariance; 0: planar
 };
 VertexMaps fit_one_rings(const FlatProblem& problem, const Mesh& mesh, int threads);
@@ -98,8 +103,7 @@ struct FlatFit {
   int handles = 0;
   VertexBlocks<double> z;         // h-1 columns: minimises |y - x(z)ᵀΘ|² + ridge·|z|²
   VertexBlocks<double> residual;  // r columns: y - x(z)ᵀΘ
-  VertexBlocks<double> factor;    // (h-1)h/2 columns: Cholesky factor of AᵀA + ridge·I, rows of the lower triangle,
-                                  // the diagonal inverted; 0 where a direction adds nothing
+  VertexBlocks<double> factor;    // (h-1)h/2 columns: Cholesky factors of AᵀA + ridge·I, laid out for SIMD
   double distance = 0;            // sum |residual|²
   double objective = 0;           // distance + ridge·sum |z|²
 };
@@ -111,8 +115,17 @@ void fit_flat(const FlatProblem& problem, const Eigen::MatrixXd& theta, double r
 /// order of decreasing importance. The flat stays the same set; `fit` is stale afterwards.
 void whiten_flat(const FlatProblem& problem, const FlatFit& fit, int threads, Eigen::MatrixXd& theta);
 
-/// One step of the paper's alternation (§4.2): the flat that is best for the z of `fit`.
-Eigen::MatrixXd alternate_flat(const FlatProblem& problem, const FlatFit& fit, int threads);
+/// One step of alternation: the flat that is best for the z of `fit`, every vertex counted `weights` times (V, or
+/// empty: all once).
+Eigen::MatrixXd alternate_flat(const FlatProblem& problem, const FlatFit& fit, int threads,
+                               const std::vector<double>& weights = {});
+
+/// Smallest eigenvalue of AᵀA at every vertex: how well its place on the flat is determined.
+std::vector<double> least_stiffness(const FlatFit& fit, int threads);
+
+/// The paper's alternation as it stands (§4.2, eq. 10): vertices weighted by the smallest singular value of the system
+/// that gives their place, in a basis of the flat that only these steps change. `fit` belongs to `theta` on return.
+void published_alternation(const FlatProblem& problem, int rounds, int threads, Eigen::MatrixXd& theta, FlatFit& fit);
 
 struct GaussNewtonOptions {
   int max_steps = 30;
