@@ -21,7 +21,9 @@ void reorder_bones(FitState& state, const std::vector<int>& order) {
     state.D.middleCols<4>(4 * static_cast<Eigen::Index>(i)) = D.middleCols<4>(4 * order[i]);
     number[at(order[i])] = static_cast<std::uint16_t>(i);
   }
-  for (auto& bone : state.weights.bone) bone = number[bone];
+  SparseWeights& w = state.weights;
+  for (std::size_t v = 0; v < w.vertex_count(); ++v)
+    for (std::size_t k = w.slot(v); k < w.slot(v) + w.count[v]; ++k) w.bone[k] = number[w.bone[k]];
   if (state.sums.S.cols() != D.cols()) return;
   const WeightSums sums = state.sums;
   for (std::size_t i = 0; i < order.size(); ++i) {
