@@ -2,13 +2,13 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 #include <cstring>
 
+#include "io/byte_source.h"
 #include "sinew/core/error.h"
 
 namespace sinew {
@@ -17,12 +17,6 @@ namespace {
 std::string reason() {
   return std::strerror(errno);
 }
-
-/// A descriptor that closes itself.
-struct Descriptor {
-  int value;
-  ~Descriptor() { close(value); }
-};
 
 }  // namespace
 
@@ -73,21 +67,8 @@ void OutputFile::commit() {
 }
 
 std::vector<std::byte> read_file(const std::filesystem::path& path) {
-  const Descriptor file{open(path.c_str(), O_RDONLY | O_CLOEXEC)};
-  struct stat facts {};
-  if (file.value < 0 || fstat(file.value, &facts) != 0)
-    throw Error(ErrorKind::input, fmt::format("{}: cannot be read: {}", path.string(), reason()));
-  if (!S_ISREG(facts.st_mode)) throw Error(ErrorKind::input, fmt::format("{}: not a file", path.string()));
-  std::vector<std::byte> bytes(static_cast<std::size_t>(facts.st_size));
-  std::size_t filled = 0;
-  while (filled < bytes.size()) {
-    const ssize_t got = read(file.value, bytes.data() + filled, bytes.size() - filled);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw Error(ErrorKind::input, fmt::format("{}: cannot be read: {}", path.string(), reason()));
-    if (got == 0) throw Error(ErrorKind::input, fmt::format("{}: became shorter while it was read", path.string()));
-    filled += static_cast<std::size_t>(got);
-  }
-  return bytes;
+  const ByteSource file(path);
+  return file.read(0, file.size());
 }
 
 }  // namespace sinew

@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 
+#include "io/byte_source.h"
 #include "sinew/core/error.h"
 #include "sinew/core/sequence.h"
 #include "sinew/io/io.h"
@@ -30,32 +31,32 @@ T load(std::span<const std::byte> bytes, std::size_t offset) {
   return std::bit_cast<T>(order == std::endian::native ? word : swap_bytes(word));
 }
 
-/// The frames that fill `bytes`. Refuses counts that are not positive or that promise more than `bytes` holds, before
-/// memory is taken for them, and the first position that is not finite.
+/// The frames that fill `source` from `start` on. Refuses counts that are not positive or that promise more than there
+/// is, before memory is taken for them, and the first position that is not finite.
 template <std::endian order>
-Frames load_frames(std::span<const std::byte> bytes, std::int32_t samples, std::int32_t points, const std::string& name,
-                   const Warnings& warn) {
+Frames load_frames(const ByteSource& source, std::size_t start, std::int32_t samples, std::int32_t points,
+                   const std::string& name, const Warnings& warn) {
   if (samples <= 0 || points <= 0)
     throw Error(ErrorKind::input,
                 fmt::format("{}: {} frames of {} points, at least one of each is needed", name, samples, points));
   const auto frame_count = static_cast<std::size_t>(samples);
   const auto vertex_count = static_cast<std::size_t>(points);
-  if (bytes.size() / 12 / vertex_count < frame_count)
+  const std::size_t bytes = source.size() - start;
+  if (bytes / 12 / vertex_count < frame_count)
     throw Error(ErrorKind::input, fmt::format("{}: {} frames of {} points do not fit in the {} bytes after the header",
-                                              name, frame_count, vertex_count, bytes.size()));
+                                              name, frame_count, vertex_count, bytes));
   Frames frames(frame_count, vertex_count);
   std::vector<float>& data = frames.data();
-  if constexpr (order == std::endian::native) {
-    std::memcpy(data.data(), bytes.data(), data.size() * 4);
-  } else {
-    for (std::size_t i = 0; i < data.size(); ++i) data[i] = load<float, order>(bytes, 4 * i);
+  source.read(start, std::as_writable_bytes(std::span(data)));
+  if constexpr (order != std::endian::native) {
+    for (float& value : data) value = std::bit_cast<float>(swap_bytes(std::bit_cast<std::uint32_t>(value)));
   }
   for (std::size_t i = 0; i < data.size(); ++i)
     if (!std::isfinite(data[i]))
       throw Error(ErrorKind::input, fmt::format("{}: frame {}, vertex {}: position is not finite", name,
                                                 i / (3 * vertex_count), i / 3 % vertex_count));
-  if (warn && bytes.size() != data.size() * 4)
-    warn(fmt::format("{}: {} bytes after the last frame were left out", name, bytes.size() - data.size() * 4));
+  if (warn && bytes != data.size() * 4)
+    warn(fmt::format("{}: {} bytes after the last frame were left out", name, bytes - data.size() * 4));
   return frames;
 }
 

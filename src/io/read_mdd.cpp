@@ -2,10 +2,10 @@
 
 #include <cmath>
 
+#include "io/byte_source.h"
 #include "io/point_cache_bytes.h"
 #include "sinew/core/error.h"
 #include "sinew/io/mdd.h"
-#include "sinew/io/output_file.h"
 
 namespace sinew {
 namespace {
@@ -16,24 +16,23 @@ bool increase(const std::vector<double>& times) {
   return true;
 }
 
-}  // namespace
-
-PointCache parse_mdd(std::span<const std::byte> bytes, const std::string& name, const Warnings& warn) {
+PointCache load_mdd(const ByteSource& source, const std::string& name, const Warnings& warn) {
   constexpr auto kOrder = std::endian::big;
   constexpr std::size_t kHeader = 8;
+  const std::vector<std::byte> bytes = source.read(0, kHeader);
   if (bytes.size() < kHeader)
     throw Error(ErrorKind::input,
                 fmt::format("{}: {} bytes, the header of an MDD file has {}", name, bytes.size(), kHeader));
   const auto samples = load<std::int32_t, kOrder>(bytes, 0);
   const auto points = load<std::int32_t, kOrder>(bytes, 4);
-  if (samples > 0 && bytes.size() / 4 - 2 < static_cast<std::size_t>(samples))
+  if (samples > 0 && source.size() / 4 - 2 < static_cast<std::size_t>(samples))
     throw Error(ErrorKind::input,
-                fmt::format("{}: the times of {} frames do not fit in {} bytes", name, samples, bytes.size()));
+                fmt::format("{}: the times of {} frames do not fit in {} bytes", name, samples, source.size()));
   const std::size_t start = kHeader + 4 * static_cast<std::size_t>(std::max(samples, 0));
   PointCache cache;
-  cache.frames = load_frames<kOrder>(bytes.subspan(start), samples, points, name, warn);
-  for (std::size_t f = 0; f < cache.frames.count(); ++f)
-    cache.times.push_back(load<float, kOrder>(bytes, kHeader + 4 * f));
+  cache.frames = load_frames<kOrder>(source, start, samples, points, name, warn);
+  const std::vector<std::byte> times = source.read(kHeader, 4 * cache.frames.count());
+  for (std::size_t f = 0; f < cache.frames.count(); ++f) cache.times.push_back(load<float, kOrder>(times, 4 * f));
   if (!increase(cache.times)) {
     if (warn) warn(fmt::format("{}: times that do not increase were replaced by 30 frames per second", name));
     cache.times = uniform_times(cache.frames.count());
@@ -41,8 +40,14 @@ PointCache parse_mdd(std::span<const std::byte> bytes, const std::string& name, 
   return cache;
 }
 
+}  // namespace
+
+PointCache parse_mdd(std::span<const std::byte> bytes, const std::string& name, const Warnings& warn) {
+  return load_mdd(ByteSource(bytes), name, warn);
+}
+
 PointCache read_mdd(const std::filesystem::path& path, const Warnings& warn) {
-  return parse_mdd(read_file(path), path.string(), warn);
+  return load_mdd(ByteSource(path), path.string(), warn);
 }
 
 }  // namespace sinew

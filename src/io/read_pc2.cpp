@@ -3,16 +3,18 @@
 #include <cmath>
 #include <cstring>
 
+#include "io/byte_source.h"
 #include "io/point_cache_bytes.h"
 #include "sinew/core/error.h"
-#include "sinew/io/output_file.h"
 #include "sinew/io/pc2.h"
 
 namespace sinew {
+namespace {
 
-PointCache parse_pc2(std::span<const std::byte> bytes, const std::string& name, const Warnings& warn) {
+PointCache load_pc2(const ByteSource& source, const std::string& name, const Warnings& warn) {
   constexpr std::string_view kMagic("POINTCACHE2\0", 12);
   constexpr std::size_t kHeader = 32;
+  const std::vector<std::byte> bytes = source.read(0, kHeader);
   if (bytes.size() < kMagic.size() || std::memcmp(bytes.data(), kMagic.data(), kMagic.size()) != 0)
     throw Error(ErrorKind::input, fmt::format("{}: does not begin as a PC2 file", name));
   if (bytes.size() < kHeader)
@@ -24,7 +26,7 @@ PointCache parse_pc2(std::span<const std::byte> bytes, const std::string& name, 
   const auto samples = load<std::int32_t, std::endian::little>(bytes, 28);
   if (version != 1) throw Error(ErrorKind::input, fmt::format("{}: PC2 version {}, expected 1", name, version));
   PointCache cache;
-  cache.frames = load_frames<std::endian::little>(bytes.subspan(kHeader), samples, points, name, warn);
+  cache.frames = load_frames<std::endian::little>(source, kHeader, samples, points, name, warn);
   if (!(std::isfinite(rate) && rate > 0)) {
     if (warn) warn(fmt::format("{}: sample rate {} read as 1", name, rate));
     rate = 1;
@@ -33,8 +35,14 @@ PointCache parse_pc2(std::span<const std::byte> bytes, const std::string& name, 
   return cache;
 }
 
+}  // namespace
+
+PointCache parse_pc2(std::span<const std::byte> bytes, const std::string& name, const Warnings& warn) {
+  return load_pc2(ByteSource(bytes), name, warn);
+}
+
 PointCache read_pc2(const std::filesystem::path& path, const Warnings& warn) {
-  return parse_pc2(read_file(path), path.string(), warn);
+  return load_pc2(ByteSource(path), path.string(), warn);
 }
 
 }  // namespace sinew

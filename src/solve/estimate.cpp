@@ -16,6 +16,7 @@ constexpr double kProgram = 20e6;         // code, libraries, BLAS
 constexpr double kPerThread = 12e6;       // stacks and packing buffers of each further thread
 constexpr double kDenseWeights = 4e6;     // weights for which ssdr starts dense (src/solve/ssdr.cpp)
 constexpr double kSearchVertices = 5000;  // that stand for all while ssdr searches
+constexpr double kFreeBytes = 101e6;      // frames of which a copy is kept (src/solve/problem.cpp)
 
 /// A size in floating point, for formulas.
 struct Numbers {
@@ -41,10 +42,17 @@ double common_bytes(const Numbers& n) {
   return kProgram + mesh + result;
 }
 
+/// Frames, and their trajectories in a basis: while it is looked for also a copy of them, where they are few.
+double problem_bytes(const Numbers& n, int effort) {
+  const double kept = n.frames <= kFreeBytes ? 1.6 * n.frames : kFreeBytes + n.frames / 3;
+  const double searched = effort == 2 ? 1.6 * 12 * n.F * std::min(n.V, kSearchVertices) : 0;
+  return std::max(2 * n.frames, n.frames + kept + searched);
+}
+
 SolveEstimate ssdr(const Numbers& n, int effort) {
   const double slots = effort > 0 && n.V * n.B <= kDenseWeights ? n.B : std::max(n.K, 8.0);
   SolveEstimate out;
-  out.bytes = common_bytes(n) + 3 * n.frames + 14 * slots * n.V + 700 * n.B * n.B + 800 * n.F * n.B;
+  out.bytes = common_bytes(n) + problem_bytes(n, effort) + 14 * slots * n.V + 700 * n.B * n.B + 800 * n.F * n.B;
   const double rows = std::min(3 * n.F, 300.0);
   const double balanced = n.V * (1e-4 + 1e-5 * n.B * (0.4 + rows / 250));
   out.seconds = effort == 0 ? 0.25 * balanced : balanced;
