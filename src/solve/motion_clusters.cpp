@@ -1,12 +1,16 @@
 #include "solve/motion_clusters.h"
 
+#include <Eigen/Geometry>
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 namespace sinew {
 namespace {
 
 constexpr int kRounds = 3;  // of EM after each split
+
+constexpr double kAlike = 1e-4;  // motions closer than this on a patch (radius of the mesh 1) are one
 
 Eigen::Index index(std::size_t i) {
   return static_cast<Eigen::Index>(i);
@@ -115,6 +119,37 @@ void refine(const Problem& problem, int rounds, MotionClusters& clusters, std::v
   drop_empty(clusters);
 }
 
+/// Root mean square distance, over frames and members, between what two motions make of them.
+double distance_between(const Problem& problem, const std::vector<Index>& members,
+                        const Eigen::Ref<const Eigen::MatrixXd>& A, const Eigen::Ref<const Eigen::MatrixXd>& B) {
+  Eigen::Matrix4d moments = Eigen::Matrix4d::Zero();
+  for (const Index v : members) {
+    const Eigen::Vector4d u = problem.rest().col(v).homogeneous();
+    moments += u * u.transpose();
+  }
+  const Eigen::MatrixXd difference = A - B;
+  const double sum = (difference * moments).cwiseProduct(difference).sum();
+  return std::sqrt(std::max(0.0, sum) / static_cast<double>(members.size() * problem.frame_count()));
+}
+
+/// Gives patches that move as the rest of their cluster does (`home` of each cluster) back to it: bones of equal motion
+/// share their vertices at the whim of rounding.
+void rejoin_alike(const Problem& problem, const std::vector<Index>& home, MotionClusters& clusters) {
+  const std::vector<std::vector<Index>> members = members_of(clusters);
+  bool any = false;
+  for (std::size_t c = 0; c < members.size(); ++c) {
+    if (home[c] == c || members[c].empty()) continue;
+    if (distance_between(problem, members[c], clusters.D.middleCols<4>(index(4 * c)),
+                         clusters.D.middleCols<4>(index(std::size_t{4} * home[c]))) > kAlike)
+      continue;
+    for (const Index v : members[c]) clusters.labels[v] = home[c];
+    any = true;
+  }
+  if (!any) return;
+  drop_empty(clusters);
+  fit_clusters(problem, clusters);
+}
+
 }  // namespace
 
 MotionClusters cluster_by_motion(const Problem& problem, std::size_t count, std::vector<Index> labels) {
@@ -166,13 +201,19 @@ MotionClusters split_into_patches(const Problem& problem, const MotionClusters& 
   for (std::size_t v = 0; v < parts.label.size(); ++v) result.labels[v] = label[parts.label[v]];
   result.D.resize(clusters.D.rows(), index(4 * static_cast<std::size_t>(next)));
   result.D.leftCols(clusters.D.cols()) = clusters.D;
+  std::vector<Index> home(next);
+  std::iota(home.begin(), home.end(), Index{0});
   for (const std::size_t p : order) {
     if (label[p] >= clusters.count()) {
+      home[label[p]] = cluster[p];
       result.D.middleCols<4>(4 * static_cast<Eigen::Index>(label[p])) =
           clusters.D.middleCols<4>(4 * static_cast<Eigen::Index>(cluster[p]));
     }
   }
-  if (result.count() > clusters.count()) fit_clusters(problem, result);
+  if (result.count() > clusters.count()) {
+    fit_clusters(problem, result);
+    rejoin_alike(problem, home, result);
+  }
   return result;
 }
 

@@ -10,6 +10,7 @@
 
 #include "sinew/evaluate/errors.h"
 #include "sinew/io/io.h"
+#include "sinew/make/character.h"
 #include "support/matchers.h"
 #include "support/support.h"
 #include "support/zoo.h"
@@ -174,6 +175,37 @@ TEST(Ssdr, ScalingTheSequenceLeavesTheErrorInThePapersUnit) {
   for (std::size_t f = 0; f < scaled.frame_count(); ++f) scaled.frames[f] *= 64;
   EXPECT_NEAR(solved_error(sequence, options_for(3)), solved_error(scaled, options_for(3)),
               1e-3 * solved_error(sequence, options_for(3)));
+}
+
+/// x ↦ scale · x + shift in the rest pose and in every frame.
+Sequence placed(Sequence sequence, double scale, const Eigen::Vector3d& shift) {
+  const auto place = [&](const auto& points) {
+    return ((points.template cast<double>() * scale).colwise() + shift).template cast<float>().eval();
+  };
+  sequence.rest.positions = place(sequence.rest.positions);
+  for (std::size_t f = 0; f < sequence.frame_count(); ++f) sequence.frames[f] = place(sequence.frames[f]);
+  return sequence;
+}
+
+/// Eyes and collar follow the head as other pieces do: bones of equal motion would share vertices as rounding has it.
+TEST(Ssdr, UnitsAndPlaceOfACharacterDoNotMatter) {
+  CharacterOptions character;
+  character.vertices = 900;
+  character.walk_frames = 16;
+  character.wave_frames = 8;
+  character.bulge = 0.3;
+  character.wobble = 0.02;
+  character.threads = 1;
+  const Sequence sequence = make_character(character).sequence;
+  const Eigen::Vector3d here = Eigen::Vector3d::Zero();
+  for (const Effort effort : {Effort::fast, Effort::balanced}) {
+    const SsdrOptions options = options_for(12, effort);
+    const double error = solved_error(sequence, options);
+    EXPECT_NEAR(solved_error(placed(sequence, 1e6, here), options), error, 5e-3 * error);
+    EXPECT_NEAR(solved_error(placed(sequence, 1e-6, here), options), error, 5e-3 * error);
+    // There floats are so coarse that the frames themselves differ.
+    EXPECT_NEAR(solved_error(placed(sequence, 100, {1e5, -3e4, 5e4}), options), error, 3e-2 * error);
+  }
 }
 
 TEST(Ssdr, TheOrderOfFramesDoesNotMatter) {
