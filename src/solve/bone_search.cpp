@@ -57,6 +57,8 @@ constexpr double kShares[] = {1, 0.5, 0.25};  // of the weights that a new bone 
 constexpr double kPays = 1e-3;                // a move that lowers the value by less than this share does not pay
 constexpr double kHorizon = 30;               // iterations at the present rate that a trial may need to overtake
 constexpr int kLongest = 100;                 // iterations of a trial at most
+constexpr double kAbove = 0.02;               // a move that ends this far above the best is still gone on from
+constexpr int kAstray = 12;                   // moves in a row without a new best after which it is gone back to
 constexpr double kHopeless = 1.3;             // a start this far behind the best one after as many moves is given up
 constexpr double kSettled = 1e-4;             // tolerance of trials
 
@@ -106,48 +108,45 @@ std::uint64_t seed_of(std::uint64_t seed, int start, int round) {
   return static_cast<std::uint64_t>(words[0]) << 32 | words[1];
 }
 
-/// One start of a search.
+/// One start of a search, or one of the searches begun anew.
 struct Runner {
-  FitState state;
+  FitState state;  // the best so far
+  FitState walk;   // where moves are tried from: the best, or close above it
   int start = 0;
   int round = 0;
   int failures = 0;  // moves in a row that did not pay
 };
 
-/// Takes a start away from where all begin: the first stays, the second comes from nearly dense weights made sparse
-/// step by step, any further one from more rigid parts than there are to be bones.
+/// Takes a start away from where all begin: the first stays, the others come from more rigid parts than there are to
+/// be bones, half as many again or more, shrunk.
 void begin(const Problem& problem, const SearchOptions& options, Runner& runner) {
-  if (runner.start == 0) return;
   const int bones = runner.state.bones();
-  const auto settle = [&](int influences, int iterations) {
-    RunOptions loose = options.run;
-    loose.influences = std::min(std::max(influences, options.run.influences), runner.state.bones());
-    loose.iterations = iterations;
-    loose.tolerance = 0;
-    run(problem, loose, runner.state);
-  };
-  if (runner.start == 1) {
-    settle(24, 30);
-    for (const int influences : {12, 8, 6, 5}) settle(influences, 8);
-  } else {
-    const int parts = bones + (runner.start - 1) * (bones + 1) / 2;
-    const MotionClusters clusters = cluster_by_motion(problem, static_cast<std::size_t>(parts));
-    if (static_cast<int>(clusters.count()) < bones) return;
-    runner.state.D = clusters.D;
-    runner.state.weights = weights_of(clusters, options.run.influences);
-    settle(0, 8);
-    shrink(problem, options.run, bones, runner.state);
-  }
+  const int parts = bones + runner.start * (bones + 1) / 2;
+  if (runner.start == 0) return;
+  const MotionClusters clusters = cluster_by_motion(problem, static_cast<std::size_t>(parts));
+  if (static_cast<int>(clusters.count()) < bones) return;
+  runner.state.D = clusters.D;
+  runner.state.weights = weights_of(clusters, options.run.influences);
+  RunOptions settle = options.run;
+  settle.iterations = 8;
+  settle.tolerance = 0;
+  run(problem, settle, runner.state);
+  shrink(problem, options.run, bones, runner.state);
   pursue(problem, options.run, 0, runner.state);
 }
 
+/// Moves are judged by threshold accepting [Dueck and Scheuer 1990]: what ends a little above the best is another
+/// minimum, from which other moves pay.
 void try_move(const Problem& problem, const SearchOptions& options, Runner& runner) {
-  FitState trial = runner.state;
+  FitState trial = runner.walk;
   const Move& move = kMoves[static_cast<std::size_t>(runner.round) % std::size(kMoves)];
   apply(problem, options.run, move, seed_of(options.seed, runner.start, runner.round), trial);
-  pursue(problem, options.run, runner.state.value, trial);
+  const double most = std::max(runner.walk.value, runner.state.value * (1 + kAbove));
+  pursue(problem, options.run, most, trial);
   runner.failures = trial.value < runner.state.value * (1 - kPays) ? 0 : runner.failures + 1;
-  if (trial.value < runner.state.value) std::swap(runner.state, trial);
+  if (trial.value < runner.state.value) runner.state = trial;
+  if (trial.value < most) std::swap(runner.walk, trial);
+  if (runner.failures > 0 && runner.failures % kAstray == 0) runner.walk = runner.state;
   ++runner.round;
 }
 
@@ -226,8 +225,12 @@ struct SearchPlace {
 
 void save_search(const FitState& initial, const SearchPlace& place, SavedArrays& arrays) {
   save_fit(initial, "", arrays);
-  if (place.begun) save_fit(place.runner.state, "runner ", arrays);
-  if (place.start > 0) save_fit(place.best.state, "best ", arrays);
+  const auto save_runner = [&](const Runner& runner, const std::string& name) {
+    save_fit(runner.state, name + " ", arrays);
+    save_fit(runner.walk, name + " walk ", arrays);
+  };
+  if (place.begun) save_runner(place.runner, "runner");
+  if (place.start > 0) save_runner(place.best, "best");
   const auto number = [](int value) { return static_cast<double>(value); };
   arrays["place"] = numbers({number(place.start), place.begun ? 1.0 : 0.0, number(place.done),
                              number(place.runner.start), number(place.runner.round), number(place.runner.failures),
@@ -238,7 +241,7 @@ void save_search(const FitState& initial, const SearchPlace& place, SavedArrays&
 }
 
 void take_search(const Problem& problem, const SavedArrays& arrays, FitState& initial, SearchPlace& place) {
-  const auto fit = [&](const char* prefix) {
+  const auto fit = [&](const std::string& prefix) {
     return saved_fit(arrays, prefix, problem.frame_count(), problem.vertex_count());
   };
   const Eigen::MatrixXd& numbers = saved_array(arrays, "place", 9, 1);
@@ -249,8 +252,11 @@ void take_search(const Problem& problem, const SavedArrays& arrays, FitState& in
   place.start = number(0);
   place.begun = number(1) != 0;
   place.done = number(2);
-  if (place.begun) place.runner = {fit("runner "), number(3), number(4), number(5)};
-  if (place.start > 0) place.best = {fit("best "), number(6), number(7), number(8)};
+  const auto runner = [&](const std::string& name, Eigen::Index i) {
+    return Runner{fit(name + " "), fit(name + " walk "), number(i), number(i + 1), number(i + 2)};
+  };
+  if (place.begun) place.runner = runner("runner", 3);
+  if (place.start > 0) place.best = runner("best", 6);
   const Eigen::MatrixXd& leading = saved_array(arrays, "leading", 1, static_cast<Eigen::Index>(place.leading.size()));
   for (std::size_t i = 0; i < place.leading.size(); ++i)
     if (leading(static_cast<Eigen::Index>(i)) >= 0) place.leading[i] = leading(static_cast<Eigen::Index>(i));
@@ -275,8 +281,9 @@ bool search_bones(const Problem& problem, const SearchOptions& options, FitState
   Runner& best = place.best;
   for (; place.start < options.starts && going; ++place.start) {
     if (!place.begun) {
-      runner = {state, place.start, 0, 0};
+      runner = {state, {}, place.start, 0, 0};
       begin(problem, options, runner);
+      runner.walk = runner.state;
       place.begun = true;
     }
     while (going && runner.round < options.heat) {
@@ -302,9 +309,10 @@ bool search_bones(const Problem& problem, const SearchOptions& options, FitState
   // down.
   for (; place.start < options.starts + options.kicks && going && place.done < options.rounds; ++place.start) {
     if (!place.begun) {
-      runner = {best.state, place.start, 0, 0};
+      runner = {best.state, {}, place.start, 0, 0};
       breathe(problem, options.run, (state.bones() + 2) / 3, seed_of(options.seed, runner.start, -1), runner.state);
       pursue(problem, options.run, 0, runner.state);
+      runner.walk = runner.state;
       place.begun = true;
     }
     climb(runner, static_cast<int>(std::size(kMoves)) + 1);

@@ -27,6 +27,7 @@ void step(const Problem& problem, const RunOptions& options, int iteration, cons
   pass.influences = options.influences;
   pass.swaps = options.swaps;
   pass.swap_period = iteration < kEager ? options.swap_period : kPatient * options.swap_period;
+  pass.thorough_period = options.thorough_period;
   pass.phase = iteration;
   pass.smoothing = options.smoothing;
   pass.locked = options.locked_vertices;

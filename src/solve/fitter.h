@@ -29,6 +29,7 @@ struct RunOptions {
   int influences = 4;
   int swaps = 1;
   int swap_period = 1;
+  int thorough_period = 0;
   bool update_weights = true;
   bool update_bones = true;
   bool accelerate = true;

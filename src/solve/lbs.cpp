@@ -16,6 +16,7 @@ constexpr std::size_t kChunk = 128;  // vertices whose trajectories and products
 /// With few rows, as in sets of poses, rounding of single-precision products does not average out: it would outweigh
 /// what late iterations gain. Up to this many rows everything is summed in double.
 constexpr std::size_t kExactRows = 64;
+constexpr int kThorough = 6;            // exchanges in a row of a thorough search for a support
 constexpr std::size_t kMostParts = 32;  // partial sums kept: their number is part of the result's bits
 
 Eigen::Index index(std::size_t i) {
@@ -318,9 +319,14 @@ void weights_pass(const Problem& problem, const BoneGram& gram, const PassOption
       solver.load(u, products, plain ? 0 : ridge, plain ? nullptr : scratch.pull.data());
       solver.set_support(weights.bone.data() + weights.slot(v), weights.value.data() + weights.slot(v),
                          weights.count[v]);
-      const bool swap =
-          (v + static_cast<std::size_t>(options.phase)) % static_cast<std::size_t>(options.swap_period) == 0;
-      if (!locked) solver.improve(swap ? options.swaps : 0);
+      const auto in_turn = [&](int period) {
+        return period > 0 && (v + static_cast<std::size_t>(options.phase)) % static_cast<std::size_t>(period) == 0;
+      };
+      if (!locked && in_turn(options.thorough_period)) {
+        solver.improve_thoroughly(kThorough);
+      } else if (!locked) {
+        solver.improve(in_turn(options.swap_period) ? options.swaps : 0);
+      }
       // Rounded to the floats that are kept, so that sums and weights agree.
       const int count = solver.count();
       for (int k = 0; k < count; ++k) {

@@ -71,6 +71,7 @@ struct PassOptions {
   int swaps = 1;        // exchanges tried per vertex whose slots are full
   int swap_period = 1;  // only vertices with (v + phase) % swap_period == 0 try them
   int phase = 0;
+  int thorough_period = 0;  // the same for those that search their support thoroughly; 0: none
   Smoothing smoothing;
   std::span<const std::uint8_t> locked;  // V or empty: vertices whose weights stay
   bool keep_weights = false;             // only sum up S, C and residuals

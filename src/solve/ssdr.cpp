@@ -25,6 +25,7 @@ constexpr double kTruncation = 0.01;              // E_RMS that the reduction of
 constexpr double kSearchTruncation = 0.1;         // the same while searching
 constexpr std::size_t kSearchVertices = 5000;     // vertices that stand for all while searching
 constexpr Eigen::Index kLargestMotion = 1 << 21;  // numbers in D up to which several starts are kept beside each other
+constexpr int kThoroughPeriod = 8;                // one vertex in so many searches its support thoroughly at the end
 constexpr std::size_t kDenseWeights = 4000000;    // most weights of V·B for which a dense start is affordable
 
 /// What a solve carries from stage to stage.
@@ -149,10 +150,12 @@ FitState fit(Solve& solve, int bones) {
   if (options.effort == Effort::best && !in_iteration && !solve.cancelled()) search(solve, searching, state);
   const StepTimer timer(solve.report, "iterate");
   const int K = slots(options, state.bones());
-  if (options.effort == Effort::best && !in_iteration && !solve.cancelled())
+  const bool sampled = solve.problem.vertex_count() > kSearchVertices;  // else the search has settled them
+  if (options.effort == Effort::best && sampled && !in_iteration && !solve.cancelled())
     settle_supports(solve.problem, options, K, state);
   const int usual = options.effort == Effort::fast ? 25 : 100;
   RunOptions last = run_options(options, options.max_iterations > 0 ? options.max_iterations : usual, K);
+  if (options.effort == Effort::best) last.thorough_period = kThoroughPeriod;
   last.smoothing = solve.smoothing;
   last.checkpoint = options.checkpoint;
   last.phase = iterating;

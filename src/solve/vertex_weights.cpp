@@ -40,6 +40,9 @@ VertexWeights::VertexWeights(const BoneGram& gram, int influences)
   saved_bone_.resize(slots);
   saved_row_.resize(slots);
   saved_free_.reserve(slots);
+  best_weight_.resize(slots);
+  best_bone_.resize(slots);
+  tried_.reserve(slots);
 }
 
 template <class Scalar>
@@ -177,6 +180,40 @@ double VertexWeights::improve(int swaps) {
       if (!(solve_support() < before)) break;
     } else if (swaps-- <= 0 || !exchange()) {
       break;
+    }
+  }
+  return objective_;
+}
+
+void VertexWeights::keep_best() {
+  best_ = {count_, objective_};
+  std::copy(weight_.begin(), weight_.begin() + count_, best_weight_.begin());
+  std::copy(bone_.begin(), bone_.begin() + count_, best_bone_.begin());
+}
+
+void VertexWeights::take_best() {
+  while (count_ > 0) leave(count_ - 1);
+  for (int a = 0; a < best_.count; ++a) enter(best_bone_[a], best_weight_[a]);
+  objective_ = best_.objective;
+}
+
+double VertexWeights::improve_thoroughly(int swaps) {
+  improve(swaps);
+  if (count_ < 2 || gram_.bones <= influences_) return objective_;
+  keep_best();
+  tried_.assign(bone_.begin(), bone_.begin() + count_);
+  for (const int bone : tried_) {
+    const auto at = std::find(bone_.begin(), bone_.begin() + count_, bone);
+    if (at == bone_.begin() + count_) continue;
+    leave(static_cast<int>(at - bone_.begin()));
+    banned_ = bone;
+    improve(swaps);
+    banned_ = -1;
+    improve(swaps);
+    if (objective_ < best_.objective) {
+      keep_best();
+    } else {
+      take_best();
     }
   }
   return objective_;

@@ -29,6 +29,10 @@ class VertexWeights {
   /// once all slots are taken. Returns the objective wᵀ G w − 2 gᵀ w.
   double improve(int swaps);
 
+  /// The same and further: from the support that improve ends with, each bone is forbidden in turn until exchanges with
+  /// the others pay no more, and then allowed again; the best support met is kept.
+  double improve_thoroughly(int swaps);
+
   /// Objective once bone `slot` of the support is taken away, with one replacement allowed. Leaves the state as it was.
   double objective_without(int slot);
 
@@ -62,6 +66,8 @@ class VertexWeights {
   int cheapest_to_drop();
   void save();
   void restore();
+  void keep_best();
+  void take_best();
 
   const BoneGram& gram_;
   int influences_;
@@ -79,6 +85,9 @@ class VertexWeights {
   std::vector<double> saved_weight_;
   std::vector<int> saved_bone_, saved_row_, saved_free_;
   Saved saved_{};
+  std::vector<double> best_weight_;
+  std::vector<int> best_bone_, tried_;
+  Saved best_{};
   int banned_ = -1;
   SimplexWorkspace workspace_;
 };
