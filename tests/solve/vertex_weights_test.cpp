@@ -27,8 +27,8 @@ double exhaustive(const Eigen::MatrixXd& d, const Eigen::VectorXd& y) {
         const Eigen::MatrixXd G = chosen.transpose() * chosen;
         const Eigen::VectorXd g = chosen.transpose() * y;
         std::vector<double> weights(kInfluences, 1.0 / kInfluences);
-        best = std::min(best, simplex_least_squares(G.data(), kInfluences, g.data(), kInfluences, weights.data(),
-                                                    workspace));
+        best = std::min(best,
+                        simplex_least_squares(G.data(), kInfluences, g.data(), kInfluences, weights.data(), workspace));
       }
     }
   }
