@@ -51,7 +51,7 @@ struct Move {
   int bones;
   int influences;
 };
-constexpr Move kMoves[] = {{0, 3}, {1, 2}, {1, 0}, {2, 2}, {2, 0}, {3, 0}};
+constexpr Move kMoves[] = {{0, 3}, {1, 2}, {1, 0}, {2, 2}, {0, 6}, {2, 3}};
 
 constexpr double kShares[] = {1, 0.5, 0.25};  // of the weights that a new bone is fitted for
 constexpr double kPays = 1e-3;                // a move that lowers the value by less than this share does not pay
