@@ -91,7 +91,7 @@ void shrink_free(Rigging& rig, int most) {
 std::vector<std::size_t> cluster_counts(const SkeletonOptions& options) {
   if (options.max_bones == 0 || options.keep_all_bones) return {static_cast<std::size_t>(options.clusters)};
   std::vector<std::size_t> counts;
-  for (std::size_t quarters = 5; quarters <= 10; ++quarters)
+  for (std::size_t quarters = 5; quarters <= 10; quarters += options.moves > 0 ? 1 : 2)
     counts.push_back(std::max<std::size_t>(1, static_cast<std::size_t>(options.max_bones) * quarters / 4));
   return counts;
 }
@@ -141,16 +141,60 @@ bool grow_if_worth_it(Rigging& rig, std::uint64_t seed) {
   return true;
 }
 
-/// Takes away bones, that which costs least first, while the error hardly rises or stays too small to see.
+/// Whether a skeleton with a bone fewer will do: the error hardly rises, or stays too small to see.
+bool will_do(const Rigging& fewer, const Rigging& rig) {
+  const double rise = fewer.e_rms() < kGoodEnough ? kRisesUnseen : kHardlyRises;
+  return fewer.e_rms() <= std::max(kSearchTruncation, rise * rig.e_rms());
+}
+
+/// Takes away bones, that which costs least first, while those left will do.
 void drop_cheap_bones(Rigging& rig, const Progress& progress) {
   while (rig.state.bones() > 1 && report(progress, "search", 0)) {
-    Rigging tried = rig;
-    shrink_to(tried, rig.state.bones() - 1);
-    if (tried.e_rms() > kHardlyRises * rig.e_rms()) converge(tried, kDropRounds);
-    const double rise = tried.e_rms() < kGoodEnough ? kRisesUnseen : kHardlyRises;
-    if (tried.e_rms() > rise * rig.e_rms()) return;
-    rig = std::move(tried);
+    Rigging fewer = rig;
+    shrink_to(fewer, rig.state.bones() - 1);
+    if (fewer.e_rms() > kHardlyRises * rig.e_rms()) converge(fewer, kDropRounds);
+    if (!will_do(fewer, rig)) return;
+    rig = std::move(fewer);
   }
+}
+
+/// The best of several starts, if better than what there is. False: asked to stop.
+bool best_start(const std::vector<std::size_t>& counts, const Whole& whole, const SkeletonOptions& options,
+                const Progress& progress, const Rigging& empty, Rigging& rig) {
+  for (const std::size_t count : counts) {
+    Rigging tried = empty;
+    const bool finished = start_from(parts_of(whole.problem, count), whole, options, progress, tried);
+    if (tried.state.squares < rig.state.squares) rig = std::move(tried);
+    if (!finished) return false;
+  }
+  return true;
+}
+
+/// As many bones as the error asks for, where the motion put them. Which bones remain when others are dropped depends
+/// on the way there, so the number that remains is started from anew; then more may go, and one fewer is started from.
+bool find_number(const Whole& whole, const SkeletonOptions& options, const Progress& progress, const Rigging& empty,
+                 Rigging& rig) {
+  const auto start_with = [&](int bones, Rigging& tried) {
+    SkeletonOptions given = options;
+    given.max_bones = bones;
+    return best_start(cluster_counts(given), whole, given, progress, empty, tried);
+  };
+  while (grow_if_worth_it(rig, options.seed) && report(progress, "search", 0)) continue;
+  int started = 0;
+  while (rig.state.bones() > 1) {
+    drop_cheap_bones(rig, progress);
+    if (rig.state.bones() != started) {
+      started = rig.state.bones();
+      if (!start_with(started, rig)) return false;
+      continue;
+    }
+    if (started < 2) break;
+    Rigging fewer = empty;
+    if (!start_with(--started, fewer)) return false;
+    if (!will_do(fewer, rig)) break;
+    rig = std::move(fewer);
+  }
+  return report(progress, "search", 1);
 }
 
 /// The best of several starts, then moves that alternation cannot make; all on a sample of the vertices.
@@ -158,27 +202,18 @@ bool find_skeleton(const Whole& whole, const SkeletonOptions& options, FitReport
                    Rigging& rig) {
   const Problem& problem = whole.problem;
   const Rigging empty = rig;
-  bool finished = true;
   {
     const StepTimer timer(fit, "start");
     const bool still = problem.e_rms(problem.total_energy()) < kStill;
     if (still) fit.remark = "nothing moves but the mesh as a whole: one bone";
     std::vector<std::size_t> counts = still ? std::vector<std::size_t>{1} : cluster_counts(options);
     if (resumes(options.checkpoint, kSkeletonSearch)) counts.clear();  // an earlier run did them
-    for (const std::size_t count : counts) {
-      Rigging tried = empty;
-      finished = start_from(parts_of(problem, count), whole, options, progress, tried);
-      if (tried.state.squares < rig.state.squares) rig = std::move(tried);
-      if (!finished) return false;
-    }
+    if (!best_start(counts, whole, options, progress, empty, rig)) return false;
   }
   const StepTimer timer(fit, "search");
   if (options.max_bones > 0 || options.keep_all_bones)
     return search_skeleton(rig, options.moves, options.seed, options.checkpoint, progress);
-  // As many bones as the error asks for, where the motion put them: moves would trade joints for a little accuracy.
-  while (grow_if_worth_it(rig, options.seed) && report(progress, "search", 0)) continue;
-  drop_cheap_bones(rig, progress);
-  return report(progress, "search", 1);
+  return find_number(whole, options, progress, empty, rig);
 }
 
 }  // namespace

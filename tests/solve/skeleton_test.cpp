@@ -1,6 +1,8 @@
 #include "sinew/solve/skeleton.h"
 
 #include <Eigen/Geometry>
+#include <algorithm>
+#include <cmath>
 
 #include "sinew/evaluate/errors.h"
 #include "sinew/evaluate/skeleton_match.h"
@@ -20,6 +22,58 @@ Character small_character() {
   options.components = false;
   options.threads = 1;
   return make_character(options);
+}
+
+/// A joint of a tube along x: where, about which axis, by how many degrees in every frame.
+struct Hinge {
+  float x;
+  Vector3 axis;
+  std::vector<float> degrees;
+};
+
+/// A tube from x = from to x = to whose radius varies, bent at hinges; what lies between the root and a point bends it.
+/// Weights blend over half a unit around each hinge.
+Sequence hinged_tube(float from, float to, const std::vector<Hinge>& hinges, std::size_t frames, float root = 0) {
+  constexpr Index kAround = 10;
+  const auto rings = static_cast<Index>(4 * (to - from)) + 1;
+  Sequence out;
+  out.name = "hinged tube";
+  out.rest.positions.resize(3, static_cast<Eigen::Index>(rings * kAround));
+  for (Index i = 0; i < rings * kAround; ++i) {
+    const float x = from + 0.25F * static_cast<float>(i / kAround);
+    const float angle = 0.1F + 6.2831853F * static_cast<float>(i % kAround) / kAround;
+    const float radius = 0.5F + 0.06F * std::cos(2 * x);
+    out.rest.positions.col(i) = Vector3(x, radius * std::cos(angle), 0.8F * radius * std::sin(angle));
+  }
+  for (Index r = 0; r + 1 < rings; ++r)
+    for (Index a = 0; a < kAround; ++a) {
+      const Index b = (a + 1) % kAround;
+      const Index base = r * kAround;
+      const Index next = base + kAround;
+      out.rest.corners.insert(out.rest.corners.end(), {base + a, base + b, next + a, base + b, next + b, next + a});
+    }
+  out.rest.face_sizes.assign(out.rest.corners.size() / 3, 3);
+  out.times = uniform_times(frames);
+  out.frames = Frames(frames, out.rest.vertex_count());
+  for (std::size_t f = 0; f < frames; ++f)
+    for (Eigen::Index v = 0; v < out.rest.positions.cols(); ++v) {
+      // Hinges from the outside in; near one, half of the turn is blended away.
+      const Vector3 rest = out.rest.positions.col(v);
+      Vector3 moved = rest;
+      std::vector<Hinge> path = hinges;
+      std::sort(path.begin(), path.end(),
+                [&](const Hinge& a, const Hinge& b) { return std::abs(a.x - root) > std::abs(b.x - root); });
+      for (const Hinge& hinge : path) {
+        const float beyond = hinge.x > root ? rest.x() - hinge.x : hinge.x - rest.x();
+        const float weight = std::clamp(beyond + 0.5F, 0.0F, 1.0F);
+        if (weight <= 0) continue;
+        const Vector3 centre(hinge.x, 0, 0);
+        const Eigen::AngleAxisf turn(hinge.degrees[f] * 0.01745329F, hinge.axis);
+        moved = (1 - weight) * moved + weight * (centre + turn * (moved - centre));
+      }
+      out.frames[f].col(v) = moved;
+    }
+  return out;
 }
 
 SkeletonOptions quick() {
@@ -47,6 +101,21 @@ TEST(Skeleton, OfAGeneratedCharacterIsStrictAndFitsIt) {
   EXPECT_GE(match.parent_agreement, 0.85);
 }
 
+TEST(Skeleton, HasNoMoreBonesThanAFewPosesCanTell) {
+  const Sequence sequence =
+      hinged_tube(0, 7, {{2.1F, Vector3(0, 0.6F, 0.8F), {0, 40}}, {4.3F, Vector3(0, 0.8F, -0.6F), {0, -35}}}, 2);
+  FitReport report;
+  const Rig rig = solve_skeleton(sequence, quick(), report);
+  ASSERT_EQ(rig.bone_count(), 3U);
+  const double diagonal = bounding_box_diagonal(sequence.rest.positions);
+  for (const float x : {2.1F, 4.3F}) {
+    double nearest = diagonal;
+    for (std::size_t b = 1; b < rig.bone_count(); ++b)
+      nearest = std::min(nearest, static_cast<double>((rig.bones[b].head - Vector3(x, 0, 0)).norm()));
+    EXPECT_LT(nearest, 0.03 * diagonal) << "joint at " << x;
+  }
+}
+
 TEST(Skeleton, KeepsToTheMostBonesAskedFor) {
   const Character character = small_character();
   SkeletonOptions options = quick();
@@ -60,7 +129,7 @@ TEST(Skeleton, KeepsToTheMostBonesAskedFor) {
 TEST(Skeleton, SameBitsForOneTwoAndSevenThreads) {
   const Sequence sequence = small_character().sequence;
   SkeletonOptions options = quick();
-  options.clusters = 10;
+  options.max_bones = 9;
   options.moves = 1;
   options.strict_iterations = 4;
   const auto solved = [&](int threads) {
