@@ -1,15 +1,15 @@
 #include "sinew/math/mirror.h"
 
+#include <Eigen/Cholesky>
 #include <Eigen/Eigenvalues>
 #include <algorithm>
-#include <cstdint>
+#include <cmath>
 #include <nanoflann.hpp>
 
 namespace sinew {
 namespace {
 
 constexpr double kWithin = 0.015;  // of the diagonal
-constexpr double kShare = 0.95;
 constexpr Eigen::Index kSamples = 2000;
 
 /// nanoflann's view of a matrix of points.
@@ -41,14 +41,35 @@ double mirrored_share(const Tree& tree, const Eigen::Matrix3Xd& points, const Mi
   return tried == 0 ? 0 : static_cast<double>(hit) / static_cast<double>(tried);
 }
 
+/// Combination of the neighbours of an image that is the image: least squares of weights that grow with the distance,
+/// subject to Σ w = 1 and Σ w x = image as far as the neighbours span it.
+void combine(const Eigen::Matrix3Xd& points, const Eigen::Vector3d& image, const std::array<double, 6>& squared,
+             MirrorImage& out) {
+  Eigen::Matrix<double, 4, Eigen::Dynamic> constraint(4, out.count);  // offsets from the image, then ones
+  Eigen::VectorXd ease(out.count);
+  const double reach = std::sqrt(squared[static_cast<std::size_t>(out.count) - 1]);
+  for (int i = 0; i < out.count; ++i) {
+    const auto n = static_cast<std::size_t>(i);
+    constraint.col(i) << (points.col(out.point[n]) - image) / reach, 1;
+    ease[i] = 1 / (squared[n] / (reach * reach) + 1e-3);
+  }
+  Eigen::Matrix4d normal = constraint * ease.asDiagonal() * constraint.transpose();
+  normal.diagonal().head<3>().array() += 1e-3 * normal.diagonal().maxCoeff();  // flat neighbourhoods span a plane only
+  const Eigen::Vector4d y = normal.ldlt().solve(Eigen::Vector4d::UnitW());
+  Eigen::VectorXd w = ease.asDiagonal() * (constraint.transpose() * y);
+  w /= w.sum();
+  for (int i = 0; i < out.count; ++i) out.weight[static_cast<std::size_t>(i)] = w[i];
+}
+
 }  // namespace
 
-std::optional<MirrorPlane> find_mirror_plane(const Eigen::Matrix3Xd& points) {
-  if (points.cols() < 4) return std::nullopt;
+MirrorFit best_mirror_plane(const Eigen::Matrix3Xd& points) {
+  MirrorFit best;
+  if (points.cols() < 4) return best;
   const Eigen::Vector3d low = points.rowwise().minCoeff();
   const Eigen::Vector3d high = points.rowwise().maxCoeff();
   const double diagonal = (high - low).norm();
-  if (!(diagonal > 0)) return std::nullopt;
+  if (!(diagonal > 0)) return best;
   const Eigen::Vector3d mean = points.rowwise().mean();
   const Eigen::Matrix3Xd centred = points.colwise() - mean;
   const Eigen::SelfAdjointEigenSolver<Eigen::Matrix3d> principal(centred * centred.transpose());
@@ -67,10 +88,38 @@ std::optional<MirrorPlane> find_mirror_plane(const Eigen::Matrix3Xd& points) {
     // The middle of the extent, the mean, and the origin plane that modellers use.
     for (const double offset : {0.5 * (along.maxCoeff() + along.minCoeff()), normal.dot(mean), 0.0}) {
       const MirrorPlane plane{normal, offset};
-      if (mirrored_share(tree, points, plane, kWithin * diagonal) >= kShare) return plane;
+      const double share = mirrored_share(tree, points, plane, kWithin * diagonal);
+      if (share > best.share) best = {plane, share};
+      if (share >= kMirroredShare) return best;
     }
   }
-  return std::nullopt;
+  return best;
+}
+
+std::optional<MirrorPlane> find_mirror_plane(const Eigen::Matrix3Xd& points) {
+  const MirrorFit best = best_mirror_plane(points);
+  return best.share >= kMirroredShare ? std::optional(best.plane) : std::nullopt;
+}
+
+std::vector<MirrorImage> mirror_images(const Eigen::Matrix3Xd& points, const MirrorPlane& plane) {
+  std::vector<MirrorImage> out(static_cast<std::size_t>(points.cols()));
+  const Cloud cloud{points};
+  Tree tree(3, cloud, nanoflann::KDTreeSingleIndexAdaptorParams(10));
+  tree.buildIndex();
+  const double same = 1e-5 * (points.rowwise().maxCoeff() - points.rowwise().minCoeff()).norm();
+  for (std::size_t v = 0; v < out.size(); ++v) {
+    const Eigen::Vector3d image = plane.mirrored(points.col(static_cast<Eigen::Index>(v)));
+    std::array<double, MirrorImage::kMost> squared{};
+    out[v].count =
+        static_cast<int>(tree.knnSearch(image.data(), MirrorImage::kMost, out[v].point.data(), squared.data()));
+    if (squared[0] <= same * same) {
+      out[v].count = 1;
+      out[v].weight[0] = 1;
+    } else {
+      combine(points, image, squared, out[v]);
+    }
+  }
+  return out;
 }
 
 }  // namespace sinew

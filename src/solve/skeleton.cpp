@@ -10,6 +10,7 @@
 #include "solve/motion_clusters.h"
 #include "solve/skeleton_layout.h"
 #include "solve/skeleton_rigging.h"
+#include "solve/skeleton_symmetry.h"
 #include "solve/weight_samples.h"
 
 // Skeletal rigging [Le2014 §3]. The dissertation's symbols in code:
@@ -226,6 +227,8 @@ void check_options(const SkeletonOptions& options) {
     refuse(fmt::format("skeleton: {} influences per vertex, 1 to 8 are possible", options.influences));
   if (options.max_bones < 0) refuse(fmt::format("skeleton: at most {} bones are asked for", options.max_bones));
   if (!(options.smoothness >= 0)) refuse("skeleton: smoothness is negative");
+  if (options.symmetric && !options.root.empty() && options.root != "auto")
+    refuse("skeleton: the root of a symmetric skeleton is on its mirror plane: --root does not go with --symmetric");
 }
 
 bool settle_all(Rigging& rig, const SkeletonOptions& options, const RoundDone& done) {
@@ -258,29 +261,55 @@ void update_weights(Rigging& rig) {
   rig.state.squares = rig.state.sums.squares;
 }
 
+namespace {
+
+/// A skeleton with strict joints of a problem and its weights at all vertices. False: asked to stop.
+bool search_and_spread(const Problem& problem, const SkeletonOptions& options, FitReport& fit, const Progress& progress,
+                       Rigging& rig) {
+  const std::vector<Index> chosen = spread_vertices(problem.vertex_count(), kSearchVertices);
+  const Problem part = problem.sample(chosen, kSearchTruncation, options.seed);
+  Rigging sketch{&part, nullptr, {}, {}, options.influences, 0, kSwapPeriod, 0};
+  const bool searched = find_skeleton({problem, *rig.edges, chosen}, options, fit, progress, sketch);
+  rig.tree = sketch.tree;
+  rig.state.D = sketch.state.D;
+  rig.state.weights = spread_weights(problem.adjacency(), chosen, sketch.state.weights);
+  update_weights(rig);
+  return searched;
+}
+
+}  // namespace
+
 Rig solve_skeleton(const Sequence& sequence, const SkeletonOptions& options, FitReport& fit, const Progress& progress) {
   check_options(options);
   fit.method = "skeleton";
   fit.bones_asked = options.max_bones;
   const double start = now_seconds();
-  const Problem problem(sequence, {kTruncation, options.threads, options.seed});
-  const std::vector<Index> chosen = spread_vertices(problem.vertex_count(), kSearchVertices);
-  const Problem part = problem.sample(chosen, kSearchTruncation, options.seed);
-  const EdgeWeights edges = rigidness_laplacian(sequence, problem.adjacency(), 1e-3, problem.threads());
-  Rigging sketch{&part, nullptr, {}, {}, options.influences, 0, kSwapPeriod, 0};
-  const bool searched = find_skeleton({problem, edges, chosen}, options, fit, progress, sketch);
-
-  const StepTimer timer(fit, "strict joints");
-  Rigging rig{&problem, &edges, {}, sketch.tree, options.influences, options.smoothness, kSwapPeriod, 0};
-  rig.state.D = sketch.state.D;
-  rig.state.weights = spread_weights(problem.adjacency(), chosen, sketch.state.weights);
-  update_weights(rig);
   int rounds = 0;
-  const bool finished =
-      searched && converge(rig, options.strict_iterations, [&](double error) {
-        fit.iterations.push_back({error, now_seconds() - start});
-        return report(progress, "strict joints", static_cast<double>(++rounds) / options.strict_iterations);
-      });
+  const auto round_done = [&](double error) {
+    fit.iterations.push_back({error, now_seconds() - start});
+    return report(progress, "strict joints", static_cast<double>(++rounds) / options.strict_iterations);
+  };
+  const Problem problem(sequence, {kTruncation, options.threads, options.seed});
+  const EdgeWeights edges = rigidness_laplacian(sequence, problem.adjacency(), 1e-3, problem.threads());
+  Rigging rig{&problem, &edges, {}, {}, options.influences, options.smoothness, kSwapPeriod, 0};
+  bool finished = false;
+  if (options.symmetric) {
+    const MirrorPlane plane = required_mirror_plane(sequence);
+    const Sequence mirrored = with_mirrored_frames(sequence, plane);
+    const Problem twice(mirrored, {kTruncation, options.threads, options.seed});
+    Rigging both = rig;
+    both.problem = &twice;
+    finished = search_and_spread(twice, options, fit, progress, both);
+    const StepTimer timer(fit, "symmetry");
+    make_symmetric(both, plane, options.max_bones);
+    if (finished) converge(both, options.strict_iterations);
+    take_first_half(both, rig);
+    update_weights(rig);
+  } else {
+    finished = search_and_spread(problem, options, fit, progress, rig);
+  }
+  const StepTimer timer(fit, "strict joints");
+  finished = finished && converge(rig, options.strict_iterations, round_done);
   fit.termination = finished ? Termination::converged : Termination::cancelled;
   fit.bones = rig.state.bones();
   return lay_out_skeleton(sequence, rig, options);

@@ -58,11 +58,18 @@ Eigen::Vector3d tail_of(const Problem& problem, const FitState& state, const Joi
   return head + std::max(reach(problem, state.weights, bone, head, direction), outwards.norm()) * direction;
 }
 
-/// root, bone_01, bone_02_L, ...
+/// root, bone_01, bone_02_L, ...; in a symmetric skeleton bone_02_R mirrors bone_02_L.
 std::vector<std::string> names_of(const JointTree& tree, const Eigen::Matrix3Xd& centroid,
-                                  const std::optional<MirrorPlane>& mirror) {
+                                  const std::optional<MirrorPlane>& mirror, const Symmetry& symmetry) {
   std::vector<std::string> out{"root"};
   for (int b = 1; b < tree.bones(); ++b) {
+    const int p = symmetry.partner.empty() ? b : symmetry.partner[at(b)];
+    if (p != b) {  // a pair: one number, two sides
+      const double lean = symmetry.plane.normal.dot(centroid.col(b) - centroid.col(p));
+      const bool left = lean > 0 || (lean == 0 && b < p);
+      out.push_back(fmt::format("bone_{:02}_{}", std::min(b, p), left ? "L" : "R"));
+      continue;
+    }
     const double side = mirror ? mirror->normal.dot(centroid.col(b)) - mirror->offset : 0;
     out.push_back(fmt::format("bone_{:02}{}", b, side > kOffPlane ? "_L" : side < -kOffPlane ? "_R" : ""));
   }
@@ -82,29 +89,31 @@ Rig lay_out_skeleton(const Sequence& sequence, const Rigging& rigging, const Ske
   const std::optional<MirrorPlane> mirror = find_mirror_plane(problem.rest());
   FitState state = rigging.state;
   JointTree tree = rigging.tree;
-  root_at(central_bone(rigging, edges_of(tree)), state, tree);
-  std::vector<std::string> names = names_of(tree, bone_centroids(state, problem), mirror);
+  if (rigging.symmetry.partner.empty()) root_at(central_bone(rigging, edges_of(tree)), state, tree);
+  std::vector<std::string> names = names_of(tree, bone_centroids(state, problem), mirror, rigging.symmetry);
   if (!wanted.empty() && wanted != "auto") {
     const auto found = std::find(names.begin(), names.end(), wanted);
     if (found == names.end())
       throw Error(ErrorKind::usage,
                   fmt::format("no bone is called '{}'; solve without --root first to see the names", wanted));
     root_at(static_cast<int>(found - names.begin()), state, tree);
-    names = names_of(tree, bone_centroids(state, problem), mirror);
+    names = names_of(tree, bone_centroids(state, problem), mirror, rigging.symmetry);
   }
   const Eigen::Matrix3Xd centroid = bone_centroids(state, problem);
   tree.joint.col(0) = centroid.col(0);
+  rigging.symmetry.apply_to(tree.joint);
+  Eigen::Matrix3Xd tail(3, tree.bones());
+  for (int b = 0; b < tree.bones(); ++b)
+    tail.col(b) = tail_of(problem, state, tree, b, tree.joint.col(b), centroid.col(b));
+  rigging.symmetry.apply_to(tail);
 
   Rig rig = to_rig(sequence, problem, state.D, state.weights, Transforms::rigid, options.influences);
   rig.jointed = true;
   const auto to_input = [&](const Eigen::Vector3d& x) -> Vector3 {
     return (x / problem.scaling().scale + problem.scaling().center).cast<float>();
   };
-  for (int b = 0; b < tree.bones(); ++b) {
-    const Eigen::Vector3d head = tree.joint.col(b);
-    rig.bones[at(b)] = {names[at(b)], tree.parent[at(b)], to_input(head),
-                        to_input(tail_of(problem, state, tree, b, head, centroid.col(b)))};
-  }
+  for (int b = 0; b < tree.bones(); ++b)
+    rig.bones[at(b)] = {names[at(b)], tree.parent[at(b)], to_input(tree.joint.col(b)), to_input(tail.col(b))};
   return rig;
 }
 

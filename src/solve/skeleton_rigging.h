@@ -4,12 +4,22 @@
 
 #include "sinew/core/fit_report.h"
 #include "sinew/core/progress.h"
+#include "sinew/math/mirror.h"
 #include "sinew/solve/skeleton.h"
 #include "solve/joint_tree.h"
 #include "solve/skeleton_tree.h"
 
 /// The stages of skeletal rigging on a common state.
 namespace sinew {
+
+/// Which bones mirror which across a plane (problem's units). Empty: none do.
+struct Symmetry {
+  MirrorPlane plane;
+  std::vector<int> partner;  // B, or empty; bones on the plane are their own
+
+  /// Makes joints (3×B) symmetric: the mean of each and the mirror image of its partner's.
+  void apply_to(Eigen::Matrix3Xd& joint) const;
+};
 
 /// A skeleton being fitted. Bone b of the state is bone b of the tree; sums belong to the current weights and bones.
 struct Rigging {
@@ -22,6 +32,9 @@ struct Rigging {
   double smoothness = 0;
   int swap_period = 1;
   int phase = 0;
+  // What joints may do: a symmetric skeleton keeps its bones.
+  Symmetry symmetry = {};
+  bool joints_stay = false;
 
   double e_rms() const { return problem->e_rms(state.squares); }
 };

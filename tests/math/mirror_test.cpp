@@ -45,5 +45,33 @@ TEST(Mirror, AnAsymmetricOrFlatCloudHasNone) {
   EXPECT_FALSE(find_mirror_plane(Eigen::Matrix3Xd::Random(3, 2)));
 }
 
+TEST(Mirror, ImagesCombineNearPointsSoThatAffineMotionCarriesOver) {
+  // Points of a bent sheet; the other half is sampled elsewhere, so that no point is the image of another.
+  Eigen::Matrix3Xd points(3, 800);
+  for (int v = 0; v < 800; ++v) {
+    const double x = (0.5 + v % 20) / 20 * (v < 400 ? 1 : -1) + (v < 400 ? 0.0 : 0.013);
+    const double y = (v % 400) / 20 * 0.05 + (v < 400 ? 0.0 : 0.021);
+    points.col(v) << x, y, 0.3 * x * x + 0.2 * y;
+  }
+  const MirrorPlane plane;
+  Eigen::Matrix3d A;
+  A << 1.1, 0.2, -0.3, 0.1, 0.9, 0.4, 0.2, -0.1, 1.2;
+  const std::vector<MirrorImage> images = mirror_images(points, plane);
+  double worst = 0;
+  for (int v = 0; v < 800; ++v) {
+    Eigen::Vector3d moved = Eigen::Vector3d::Zero();
+    double sum = 0;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(images[v].count); ++i) {
+      moved += images[v].weight[i] * (A * points.col(images[v].point[i]));
+      sum += images[v].weight[i];
+    }
+    EXPECT_NEAR(sum, 1, 1e-9);
+    const Eigen::Vector3d image = plane.mirrored(points.col(v));
+    const bool inside = std::abs(image.x()) > 0.05 && std::abs(image.x()) < 0.9 && image.y() > 0.05 && image.y() < 0.9;
+    if (inside) worst = std::max(worst, (moved - A * image).norm());
+  }
+  EXPECT_LT(worst, 2e-3) << "a twentieth of the distance between points";
+}
+
 }  // namespace
 }  // namespace sinew

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sinew/core/error.h"
 #include "sinew/evaluate/errors.h"
 #include "sinew/evaluate/skeleton_match.h"
 #include "sinew/make/character.h"
@@ -113,6 +114,80 @@ TEST(Skeleton, HasNoMoreBonesThanAFewPosesCanTell) {
     for (std::size_t b = 1; b < rig.bone_count(); ++b)
       nearest = std::min(nearest, static_cast<double>((rig.bones[b].head - Vector3(x, 0, 0)).norm()));
     EXPECT_LT(nearest, 0.03 * diagonal) << "joint at " << x;
+  }
+}
+
+/// What is not symmetric about a skeleton: empty when bone_NN_L mirrors bone_NN_R and the others lie on the plane x =
+/// 0.
+std::string asymmetry(const Rig& rig, double tolerance) {
+  const auto other = [&](const std::string& name) {
+    std::string out = name;
+    if (name.size() > 2 && name[name.size() - 2] == '_') out.back() = name.back() == 'L' ? 'R' : 'L';
+    for (std::size_t b = 0; b < rig.bone_count(); ++b)
+      if (rig.bones[b].name == out) return static_cast<int>(b);
+    return -1;
+  };
+  for (const Bone& bone : rig.bones) {
+    const int p = other(bone.name);
+    if (p < 0) return bone.name + " has no mirror image";
+    const Bone& image = rig.bones[static_cast<std::size_t>(p)];
+    const Vector3 mirrored(-image.head.x(), image.head.y(), image.head.z());
+    if ((mirrored - bone.head).norm() > tolerance) return bone.name + " is not where its image is";
+    if ((bone.parent < 0) != (image.parent < 0)) return bone.name + " and its image differ in having a parent";
+    if (bone.parent >= 0 && other(rig.bones[static_cast<std::size_t>(bone.parent)].name) != image.parent)
+      return "the parents of " + bone.name + " and its image do not mirror each other";
+  }
+  return "";
+}
+
+/// Mirror-symmetric at rest; one elbow bends, and the shoulder of the other side.
+Sequence asymmetric_motion() {
+  return hinged_tube(
+      -6, 6, {{-2, Vector3(0, 0.6F, 0.8F), {0, 20, 35, 45, 20}}, {4, Vector3(0, 1, 0), {0, 15, 30, 60, 40}}}, 5);
+}
+
+TEST(Skeleton, AskedToBeSymmetricIsSoThoughTheMotionIsNot) {
+  const Sequence sequence = asymmetric_motion();
+  SkeletonOptions options = quick();
+  FitReport report;
+  EXPECT_NE(asymmetry(solve_skeleton(sequence, options, report), 1e-4), "") << "the test would see nothing";
+  options.symmetric = true;
+  const Rig rig = solve_skeleton(sequence, options, report);
+  rig.check();
+  EXPECT_EQ(asymmetry(rig, 1e-4), "");
+  EXPECT_EQ(rig.frame_count(), sequence.frame_count());
+  EXPECT_EQ(rig.bone_count(), 5U);
+  EXPECT_LT(evaluate(rig, sequence, 1).rmse_percent, 0.1);
+  for (const float x : {-4.0F, -2.0F, 2.0F, 4.0F}) {
+    float nearest = 100;
+    for (std::size_t b = 1; b < rig.bone_count(); ++b)
+      nearest = std::min(nearest, (rig.bones[b].head - Vector3(x, 0, 0)).norm());
+    EXPECT_LT(nearest, 0.36F) << "3 % of the diagonal from the joint at " << x;
+  }
+  options.max_bones = 4;
+  const Rig fewer = solve_skeleton(sequence, options, report);
+  EXPECT_EQ(asymmetry(fewer, 1e-4), "");
+  EXPECT_LE(fewer.bone_count(), 4U);
+}
+
+TEST(Skeleton, AskedToBeSymmetricSaysWhatItMeasuredWhereNothingMirrorsTheShape) {
+  Sequence sequence = asymmetric_motion();
+  for (Eigen::Index v = 0; v < sequence.rest.positions.cols(); ++v) {
+    Vector3 p = sequence.rest.positions.col(v);
+    p.y() += 0.1F * p.x() * p.x() + 0.02F * p.x() * p.x() * p.x();
+    p.z() += 0.3F * p.x() * p.y();
+    sequence.rest.positions.col(v) = p;
+  }
+  SkeletonOptions options = quick();
+  options.symmetric = true;
+  FitReport report;
+  try {
+    solve_skeleton(sequence, options, report);
+    FAIL() << "took it for symmetric";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::input);
+    EXPECT_THAT(error.what(), testing::HasSubstr("no mirror plane"));
+    EXPECT_THAT(error.what(), testing::HasSubstr("% of the vertices"));
   }
 }
 

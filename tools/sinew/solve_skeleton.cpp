@@ -14,6 +14,8 @@ Method skeleton_method() {
     command.add_option("--clusters", own->clusters, "Rigid parts to start from, more than the skeleton needs (48)")
         ->check(CLI::Range(1, 1000));
     command.add_flag("--keep-all-bones", own->keep_all_bones, "Do not prune bones that hardly matter");
+    command.add_flag("--symmetric", own->symmetric,
+                     "Mirror-symmetric hierarchy and joints; the rest shape must have a mirror plane");
     command.add_option("--root", own->root, "Bone to become the root, by name, or 'auto' (nearest the middle)");
   };
   method.solve = [own](const Sequence& sequence, const SolveOptions& options, FitReport& report,
@@ -35,6 +37,7 @@ Method skeleton_method() {
     if (options.fit != "joints")
       throw Error(ErrorKind::usage, "--skeleton keeps the hierarchy of --rig with --fit joints only");
     if (all.max_bones > 0) throw Error(ErrorKind::usage, "--rig brings its own bones: --max-bones does not go with it");
+    if (all.symmetric) throw Error(ErrorKind::usage, "--rig brings its own joints: --symmetric does not go with it");
     return refit_skeleton(sequence, *options.given, all, report, progress);
   };
   return method;

@@ -20,6 +20,7 @@ struct SkeletonOptions {
   int soft_iterations = 20;     // with joint constraints of growing weight [Le2014 §3.3]
   int strict_iterations = 60;   // with joints that hold exactly
   int moves = 80;               // of bones and joints, tried where max_bones says how many there are to be
+  bool symmetric = false;       // hierarchy and joints mirror each other where the rest shape does
   std::string root;             // name of the bone to become the root; empty or "auto": nearest the rest centroid
   std::uint64_t seed = 1;
   int threads = 0;
@@ -32,7 +33,8 @@ struct SkeletonOptions {
 /// Follows the dissertation up to the soft joint constraints, then re-fits rotations, joints and weights under strict
 /// ones, so that the error reported is that of the hierarchy as an animator gets it. Notation, derivation and where we
 /// differ: docs/algorithms/skeleton.md. A sequence that never moves gives one bone and a remark.
-/// Throws Error{input} as Sequence::check does, Error{usage} for options out of range.
+/// Throws Error{input} as Sequence::check does and where a symmetric skeleton is asked for but the rest shape has no
+/// mirror plane, Error{usage} for options out of range.
 Rig solve_skeleton(const Sequence& sequence, const SkeletonOptions& options, FitReport& report,
                    const Progress& progress = {});
 
