@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "sinew/core/error.h"
@@ -65,7 +66,8 @@ std::vector<std::string> names_of(const JointTree& tree, const Eigen::Matrix3Xd&
   for (int b = 1; b < tree.bones(); ++b) {
     const int p = symmetry.partner.empty() ? b : symmetry.partner[at(b)];
     if (p != b) {  // a pair: one number, two sides
-      const double lean = symmetry.plane.normal.dot(centroid.col(b) - centroid.col(p));
+      const double apart = symmetry.plane.normal.dot(tree.joint.col(b) - tree.joint.col(p));
+      const double lean = std::abs(apart) > 1e-6 ? apart : symmetry.plane.normal.dot(centroid.col(b) - centroid.col(p));
       const bool left = lean > 0 || (lean == 0 && b < p);
       out.push_back(fmt::format("bone_{:02}_{}", std::min(b, p), left ? "L" : "R"));
       continue;
