@@ -56,18 +56,96 @@ std::vector<std::size_t> joints_of(const Rig& rig) {
   return out;
 }
 
+/// Where a joint is: its rest position, or where the bone below it carries that in every frame.
+using Places = Eigen::Matrix3Xd;
+
+/// Whether both rigs rest in the same pose, so that their joints can be compared in it.
+bool same_rest(const Rig& a, const Rig& b, double diagonal) {
+  return a.rest.positions.cols() == b.rest.positions.cols() &&
+         (a.rest.positions - b.rest.positions).colwise().norm().maxCoeff() <= 1e-3 * diagonal;
+}
+
+Places places_of(const Rig& rig, std::size_t b, bool at_rest) {
+  if (at_rest) return rig.bones[b].head.cast<double>();
+  Places out(3, static_cast<Eigen::Index>(rig.frame_count()));
+  for (std::size_t f = 0; f < rig.frame_count(); ++f)
+    out.col(static_cast<Eigen::Index>(f)) =
+        (rig.motion(f, b).leftCols<3>() * rig.bones[b].head + rig.motion(f, b).col(3)).cast<double>();
+  return out;
+}
+
 struct Nearest {
   std::size_t bone = 0;
   double distance = std::numeric_limits<double>::infinity();
 };
 
-Nearest nearest_joint(const Rig& rig, const std::vector<std::size_t>& joints, const Vector3& point) {
+Nearest nearest_joint(const std::vector<std::size_t>& joints, const std::vector<Places>& places, const Places& from) {
   Nearest out;
-  for (const std::size_t b : joints) {
-    const double distance = (rig.bones[b].head - point).cast<double>().norm();
-    if (distance < out.distance) out = {b, distance};
+  for (std::size_t i = 0; i < joints.size(); ++i) {
+    const double distance = (places[i] - from).colwise().norm().mean();
+    if (distance < out.distance) out = {joints[i], distance};
   }
   return out;
+}
+
+/// How far bone b goes from where it is in frame f0 against bone a: degrees, and the distance of its head.
+struct Against {
+  double degrees = 0;
+  double distance = 0;
+};
+
+Affine relative(const Rig& rig, std::size_t f, std::size_t a, std::size_t b) {
+  const Eigen::Matrix3f back = rig.motion(f, a).leftCols<3>().inverse();
+  Affine out = back * rig.motion(f, b);
+  out.col(3) -= back * rig.motion(f, a).col(3);
+  return out;
+}
+
+Against between(const Affine& x, const Affine& y, const Vector3& head) {
+  const Eigen::Matrix3d turn = rotation_part(x).transpose() * rotation_part(y);
+  const Vector3 moved = x.leftCols<3>() * head + x.col(3) - y.leftCols<3>() * head - y.col(3);
+  return {Eigen::AngleAxisd(turn).angle() * 180 / std::numbers::pi, static_cast<double>(moved.norm())};
+}
+
+/// Bones of a known rig that move as one: top[b] is the uppermost bone of b's body.
+///
+/// A bone without vertices cannot be seen; what hangs rigidly from it in every frame can, at whatever angle the rest
+/// pose has it: together they are one body. Two bones with vertices are one only if they rest as they move.
+struct Bodies {
+  std::vector<std::size_t> top;
+  std::vector<bool> seen;  // at the top: whether the body has vertices
+};
+
+Bodies bodies_of(const Rig& rig, const std::vector<std::size_t>& own, double diagonal) {
+  const auto small = [&](const Against& x) { return x.degrees < 0.5 && x.distance < 5e-3 * diagonal; };
+  Bodies out{std::vector<std::size_t>(rig.bone_count()), std::vector<bool>(rig.bone_count())};
+  std::vector<std::size_t> shown(rig.bone_count());  // at the top: a bone of the body that has vertices
+  for (std::size_t b = 0; b < rig.bone_count(); ++b) {
+    out.top[b] = b;
+    out.seen[b] = own[b] > 0;
+    shown[b] = b;
+    if (rig.bones[b].parent < 0) continue;
+    const std::size_t top = out.top[static_cast<std::size_t>(rig.bones[b].parent)];
+    const std::size_t other = shown[top];
+    const Affine first = relative(rig, 0, other, b);
+    bool one = !(out.seen[top] && out.seen[b]) || small(between(first, Motion::identity(), rig.bones[b].head));
+    for (std::size_t f = 1; f < rig.frame_count() && one; ++f)
+      one = small(between(relative(rig, f, other, b), first, rig.bones[b].head));
+    if (!one) continue;
+    out.top[b] = top;
+    if (out.seen[b] && !out.seen[top]) shown[top] = b;
+    out.seen[top] = out.seen[top] || out.seen[b];
+  }
+  return out;
+}
+
+/// Largest distance between where a bone and its parent carry its head.
+double largest_slide(const Rig& rig, std::size_t b) {
+  const auto p = static_cast<std::size_t>(rig.bones[b].parent);
+  double largest = 0;
+  for (std::size_t f = 0; f < rig.frame_count(); ++f)
+    largest = std::max(largest, between(rig.motion(f, p), rig.motion(f, b), rig.bones[b].head).distance);
+  return largest;
 }
 
 /// Groups of bones that remain connected when only the joints in `cut` separate them.
@@ -116,34 +194,44 @@ double edge_agreement(const Rig& recovered, const Rig& known, const std::vector<
 SkeletonMatch match_skeletons(const Rig& recovered, const Rig& known, const SkeletonMatchOptions& options) {
   SkeletonMatch out;
   const double diagonal = bounding_box_diagonal(known.rest.positions);
-  const std::vector<std::size_t> own = influenced_vertices(known);
   const std::vector<double> below = subtree_weight(known);
   const double total = std::accumulate(known.weights.values.begin(), known.weights.values.end(), 0.0);
   const std::vector<std::size_t> known_joints = joints_of(known);
   const std::vector<std::size_t> recovered_joints = joints_of(recovered);
+  const Bodies bodies = bodies_of(known, influenced_vertices(known), diagonal);
+  const bool at_rest = same_rest(recovered, known, diagonal) || recovered.frame_count() != known.frame_count();
+  std::vector<Places> known_places;
+  std::vector<Places> recovered_places;
+  for (const std::size_t b : known_joints) known_places.push_back(places_of(known, b, at_rest));
+  for (const std::size_t b : recovered_joints) recovered_places.push_back(places_of(recovered, b, at_rest));
 
   std::vector<int> match(known.bone_count(), -1);
   std::size_t found = 0;
-  for (const std::size_t b : known_joints) {
-    if (own[b] == 0 || below[b] > total * (1 - 1e-6)) continue;
+  std::size_t counted = 0;
+  for (std::size_t i = 0; i < known_joints.size(); ++i) {
+    const std::size_t b = known_joints[i];
+    if (bodies.top[b] != b || !bodies.seen[b] || below[b] > total * (1 - 1e-6)) continue;
     const double degrees = largest_bend(known, b);
     if (!(degrees > options.least_degrees)) continue;
-    const Nearest nearest = nearest_joint(recovered, recovered_joints, known.bones[b].head);
+    const Nearest nearest = nearest_joint(recovered_joints, recovered_places, known_places[i]);
     const double percent = 100 * nearest.distance / diagonal;
-    const bool hit = percent <= options.tolerance_percent;
-    out.joints.push_back({known.bones[b].name, degrees, percent,
+    const double slide = 100 * largest_slide(known, b) / diagonal;
+    const bool turns = slide <= options.tolerance_percent;
+    const bool hit = turns && percent <= options.tolerance_percent;
+    out.joints.push_back({known.bones[b].name, degrees, slide, turns, percent,
                           recovered_joints.empty() ? "" : recovered.bones[nearest.bone].name, hit});
+    if (turns) ++counted;
     if (!hit) continue;
     ++found;
     match[b] = static_cast<int>(nearest.bone);
   }
   std::size_t near_known = 0;
-  for (const std::size_t b : recovered_joints)
-    if (100 * nearest_joint(known, known_joints, recovered.bones[b].head).distance / diagonal <=
-        options.tolerance_percent)
+  for (const Places& places : recovered_places)
+    if (100 * nearest_joint(known_joints, known_places, places).distance / diagonal <= options.tolerance_percent)
       ++near_known;
+  out.known_joints = static_cast<int>(counted);
   out.recovered_joints = static_cast<int>(recovered_joints.size());
-  out.recall = share(found, out.joints.size());
+  out.recall = share(found, counted);
   out.precision = share(near_known, recovered_joints.size());
   out.parent_agreement = edge_agreement(recovered, known, match);
   return out;

@@ -31,6 +31,7 @@ constexpr double kStartSmoothness = 1e-4;      // while the number of bones is o
 constexpr double kGoodEnough = 0.5;            // E_RMS below which bones are dropped rather than added
 constexpr double kHardlyRises = 1.03;          // of the error, for which a bone is dropped
 constexpr double kRisesUnseen = 1.3;           // the same below kGoodEnough
+constexpr double kMissed = 1.1;                // of the error, for which one that was dropped comes back
 constexpr double kWorthIt = 0.9;               // of the error, for which a sixth more bones are added
 constexpr int kMostBones = 64;                 // to which they are added
 constexpr int kDropRounds = 10;                // before either is judged
@@ -194,6 +195,15 @@ bool find_number(const Whole& whole, const SkeletonOptions& options, const Progr
     if (!start_with(--started, fewer)) return false;
     if (!will_do(fewer, rig)) break;
     rig = std::move(fewer);
+  }
+  // The way down may have stopped a little too low: where another way would have stopped must not matter.
+  while (rig.state.bones() > 1 && rig.state.bones() < kMostBones && rig.e_rms() > kSearchTruncation) {
+    Rigging more = empty;
+    if (!start_with(rig.state.bones() + 1, more)) return false;
+    const double fall = rig.e_rms() < kGoodEnough ? kRisesUnseen : kMissed;
+    if (getenv("DBG")) fmt::print(stderr, "  more {} e {}\n", more.state.bones(), more.e_rms());
+    if (more.state.bones() <= rig.state.bones() || rig.e_rms() <= fall * more.e_rms()) break;
+    rig = std::move(more);
   }
   return report(progress, "search", 1);
 }

@@ -28,6 +28,8 @@ Json skeleton_facts(const SkeletonMatch& match) {
   for (const JointMatch& joint : match.joints)
     joints.push_back({{"name", joint.name},
                       {"degrees", joint.degrees},
+                      {"slide_percent", joint.slide},
+                      {"counts", joint.turns},
                       {"percent", joint.percent},
                       {"nearest", joint.nearest},
                       {"found", joint.found}});
@@ -38,11 +40,14 @@ Json skeleton_facts(const SkeletonMatch& match) {
 void print_match(const SkeletonMatch& match) {
   std::vector<std::vector<std::string>> rows;
   for (const JointMatch& joint : match.joints)
-    rows.push_back({short_number(joint.degrees), short_number(joint.percent), joint.found ? "yes" : "no",
+    rows.push_back({short_number(joint.degrees), short_number(joint.percent),
+                    joint.found   ? "yes"
+                    : joint.turns ? "no"
+                                  : "slides",
                     fmt::format("{} -> {}", joint.name, joint.nearest)});
   fmt::print("\n");
   print_table({"bends °", "off by %", "found", "known joint -> nearest"}, rows);
-  fmt::print("recall      {:.2f} of {} known joints that bend\n", match.recall, match.joints.size());
+  fmt::print("recall      {:.2f} of {} known joints that bend\n", match.recall, match.known_joints);
   fmt::print("precision   {:.2f} of {} recovered joints\n", match.precision, match.recovered_joints);
   fmt::print("parents     {:.2f} of the edges between found joints agree\n", match.parent_agreement);
 }

@@ -11,6 +11,8 @@ namespace sinew {
 struct JointMatch {
   std::string name;     // of the known bone below the joint
   double degrees = 0;   // largest rotation of that bone against its parent, from the rest pose
+  double slide = 0;     // largest distance between where the two bones carry the joint, % of the rest diagonal
+  bool turns = true;    // slide <= the tolerance: what slides is no joint of a rotation, and does not count
   double percent = 0;   // distance to the nearest recovered joint, % of the rest diagonal
   std::string nearest;  // name of the recovered bone below that joint
   bool found = false;   // percent <= the tolerance
@@ -18,7 +20,8 @@ struct JointMatch {
 
 /// How well a recovered skeleton agrees with a known one.
 struct SkeletonMatch {
-  std::vector<JointMatch> joints;  // known joints that count, in the known rig's order
+  std::vector<JointMatch> joints;  // known joints that bend, in the known rig's order
+  int known_joints = 0;            // of them that turn
   int recovered_joints = 0;
   double recall = 0;            // share of the known joints that were found
   double precision = 0;         // share of the recovered joints that lie within the tolerance of a known joint
@@ -30,11 +33,14 @@ struct SkeletonMatchOptions {
   double least_degrees = 5;      // a known joint counts when degrees > least_degrees
 };
 
-/// Compares joints in the rest pose. A joint is where a bone meets its parent. A known joint counts when it bends, its
-/// bone influences vertices, and some vertices do not follow it (a joint that carries the whole mesh cannot be seen in
-/// the motion). Precision accepts any known joint, bending or not. An edge of the known tree joins a found joint to the
-/// nearest found one above it; the recovered tree has it when no third found joint lies between the two, whatever its
-/// root. Both rigs must have the same rest coordinates. A share of nothing is 1.
+/// Compares joints in the rest pose where both rigs have the same, else over all frames as their bones carry them (mean
+/// distance). A joint is where a bone meets its parent. Bones that never move against each other are one body with
+/// the joint of the uppermost; a bone without vertices is also one with what hangs rigidly from it at an angle that
+/// only the rest pose has. A known joint counts when it bends and does not slide, its body influences vertices, and
+/// some vertices do not follow it (a joint that carries the whole mesh cannot be seen in the motion). Precision accepts
+/// any known joint, bending or not. An edge of the known tree joins a found joint to the nearest found one above it;
+/// the recovered tree has it when no third found joint lies between the two, whatever its root. A share of nothing
+/// is 1.
 SkeletonMatch match_skeletons(const Rig& recovered, const Rig& known, const SkeletonMatchOptions& options = {});
 
 }  // namespace sinew
