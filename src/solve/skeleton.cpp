@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "sinew/core/error.h"
 #include "sinew/math/laplacian.h"
@@ -21,6 +22,7 @@ namespace {
 
 constexpr double kTruncation = 0.01;           // E_RMS that the reduction of the trajectories may leave out
 constexpr std::size_t kSearchVertices = 1500;  // that stand for all while searching
+constexpr std::size_t kSearchFrames = 110;     // at most, the same
 constexpr double kSearchTruncation = 0.1;      // E_RMS that the reduction of the search may leave out
 constexpr int kSwapPeriod = 4;                 // every so many passes a vertex tries to exchange a bone
 constexpr int kStartRounds = 30;               // under strict joints before starts are compared
@@ -31,7 +33,6 @@ constexpr double kStartSmoothness = 1e-4;      // while the number of bones is o
 constexpr double kGoodEnough = 0.5;            // E_RMS below which bones are dropped rather than added
 constexpr double kHardlyRises = 1.03;          // of the error, for which a bone is dropped
 constexpr double kRisesUnseen = 1.3;           // the same below kGoodEnough
-constexpr double kMissed = 1.1;                // of the error, for which one that was dropped comes back
 constexpr double kWorthIt = 0.9;               // of the error, for which a sixth more bones are added
 constexpr int kMostBones = 64;                 // to which they are added
 constexpr int kDropRounds = 10;                // before either is judged
@@ -196,15 +197,6 @@ bool find_number(const Whole& whole, const SkeletonOptions& options, const Progr
     if (!will_do(fewer, rig)) break;
     rig = std::move(fewer);
   }
-  // The way down may have stopped a little too low: where another way would have stopped must not matter.
-  while (rig.state.bones() > 1 && rig.state.bones() < kMostBones && rig.e_rms() > kSearchTruncation) {
-    Rigging more = empty;
-    if (!start_with(rig.state.bones() + 1, more)) return false;
-    const double fall = rig.e_rms() < kGoodEnough ? kRisesUnseen : kMissed;
-    if (getenv("DBG")) fmt::print(stderr, "  more {} e {}\n", more.state.bones(), more.e_rms());
-    if (more.state.bones() <= rig.state.bones() || rig.e_rms() <= fall * more.e_rms()) break;
-    rig = std::move(more);
-  }
   return report(progress, "search", 1);
 }
 
@@ -273,16 +265,46 @@ void update_weights(Rigging& rig) {
 
 namespace {
 
-/// A skeleton with strict joints of a problem and its weights at all vertices. False: asked to stop.
-bool search_and_spread(const Problem& problem, const SkeletonOptions& options, FitReport& fit, const Progress& progress,
-                       Rigging& rig) {
-  const std::vector<Index> chosen = spread_vertices(problem.vertex_count(), kSearchVertices);
-  const Problem part = problem.sample(chosen, kSearchTruncation, options.seed);
+/// Motion of all frames from that of every `step`-th: each as the nearest of those, carried along with the whole mesh.
+Eigen::MatrixXd spread_motion(const Problem& few, const Eigen::MatrixXd& D, const Problem& all, std::size_t step) {
+  const Eigen::Index bones = D.cols() / 4;
+  Eigen::MatrixXd out(all.common().rows(), D.cols());
+  for (std::size_t f = 0; f < all.frame_count(); ++f) {
+    const auto to = 3 * static_cast<Eigen::Index>(f);
+    const auto from = 3 * static_cast<Eigen::Index>(std::min((f + step / 2) / step, few.frame_count() - 1));
+    const Eigen::Matrix3d turn = all.common().block<3, 3>(to, 0) * few.common().block<3, 3>(from, 0).transpose();
+    Eigen::Matrix3Xd T = turn * (D.middleRows<3>(from) + few.common().middleRows<3>(from).replicate(1, bones));
+    const Eigen::Vector3d shift = all.common().block<3, 1>(to, 3) - turn * few.common().block<3, 1>(from, 3);
+    for (Eigen::Index b = 0; b < bones; ++b) T.col(4 * b + 3) += shift;
+    out.middleRows<3>(to) = T - all.common().middleRows<3>(to).replicate(1, bones);
+  }
+  return out;
+}
+
+/// The skeleton of a sample of the vertices and frames, then its motion in all frames and its weights at all vertices.
+/// False: asked to stop.
+bool search_and_spread(const Sequence& sequence, const SkeletonOptions& options, FitReport& fit,
+                       const Progress& progress, Rigging& rig) {
+  const Problem& problem = *rig.problem;
+  const std::size_t step = (problem.frame_count() + kSearchFrames - 1) / kSearchFrames;
+  std::optional<Sequence> some;
+  std::optional<Problem> thin;
+  if (step > 1) {
+    some = select_frames(sequence, 0, sequence.frame_count(), step);
+    thin.emplace(*some, ProblemOptions{kTruncation, options.threads, options.seed});
+  }
+  const Problem& few = thin ? *thin : problem;
+  const std::vector<Index> chosen = spread_vertices(few.vertex_count(), kSearchVertices);
+  const Problem part = few.sample(chosen, kSearchTruncation, options.seed);
   Rigging sketch{&part, nullptr, {}, {}, options.influences, 0, kSwapPeriod, 0};
-  const bool searched = find_skeleton({problem, *rig.edges, chosen}, options, fit, progress, sketch);
+  const bool searched = find_skeleton({few, *rig.edges, chosen}, options, fit, progress, sketch);
   rig.tree = sketch.tree;
-  rig.state.D = sketch.state.D;
+  rig.state.D = step > 1 ? spread_motion(few, sketch.state.D, problem, step) : sketch.state.D;
   rig.state.weights = spread_weights(problem.adjacency(), chosen, sketch.state.weights);
+  if (step > 1) {
+    sum_up(rig);
+    settle_tree(rig, 3);
+  }
   update_weights(rig);
   return searched;
 }
@@ -309,14 +331,14 @@ Rig solve_skeleton(const Sequence& sequence, const SkeletonOptions& options, Fit
     const Problem twice(mirrored, {kTruncation, options.threads, options.seed});
     Rigging both = rig;
     both.problem = &twice;
-    finished = search_and_spread(twice, options, fit, progress, both);
+    finished = search_and_spread(mirrored, options, fit, progress, both);
     const StepTimer timer(fit, "symmetry");
     make_symmetric(both, plane, options.max_bones);
     if (finished) converge(both, options.strict_iterations);
     take_first_half(both, rig);
     update_weights(rig);
   } else {
-    finished = search_and_spread(problem, options, fit, progress, rig);
+    finished = search_and_spread(sequence, options, fit, progress, rig);
   }
   const StepTimer timer(fit, "strict joints");
   finished = finished && converge(rig, options.strict_iterations, round_done);
