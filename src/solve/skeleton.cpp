@@ -22,6 +22,7 @@ namespace {
 
 constexpr double kTruncation = 0.01;           // E_RMS that the reduction of the trajectories may leave out
 constexpr std::size_t kSearchVertices = 1500;  // that stand for all while searching
+constexpr std::size_t kMoveVertices = 1000;    // the same where the number of bones is given and many moves are tried
 constexpr std::size_t kSearchFrames = 110;     // at most, the same
 constexpr double kSearchTruncation = 0.1;      // E_RMS that the reduction of the search may leave out
 constexpr int kSwapPeriod = 4;                 // every so many passes a vertex tries to exchange a bone
@@ -294,7 +295,8 @@ bool search_and_spread(const Sequence& sequence, const SkeletonOptions& options,
     thin.emplace(*some, ProblemOptions{kTruncation, options.threads, options.seed});
   }
   const Problem& few = thin ? *thin : problem;
-  const std::vector<Index> chosen = spread_vertices(few.vertex_count(), kSearchVertices);
+  const std::size_t most = options.max_bones > 0 ? kMoveVertices : kSearchVertices;
+  const std::vector<Index> chosen = spread_vertices(few.vertex_count(), most);
   const Problem part = few.sample(chosen, kSearchTruncation, options.seed);
   Rigging sketch{&part, nullptr, {}, {}, options.influences, 0, kSwapPeriod, 0};
   const bool searched = find_skeleton({few, *rig.edges, chosen}, options, fit, progress, sketch);

@@ -78,5 +78,65 @@ TEST(SkeletonMatch, AJointThatCarriesTheWholeMeshDoesNotCount) {
   EXPECT_EQ(match.joints[0].name, "bone2");
 }
 
+/// x as it is after a turn about the z axis through a point.
+Affine turn_about(const Vector3& centre, float degrees) {
+  const Eigen::Isometry3f turn = Eigen::Translation3f(centre) *
+                                 Eigen::AngleAxisf(degrees * 0.01745329F, Vector3::UnitZ()) *
+                                 Eigen::Translation3f(-centre);
+  return turn.matrix().topRows<3>();
+}
+
+Affine after(const Affine& outer, const Affine& inner) {
+  Affine out = outer.leftCols<3>() * inner;
+  out.col(3) += outer.col(3);
+  return out;
+}
+
+TEST(SkeletonMatch, ABoneWithoutVerticesIsOneBodyWithWhatHangsRigidlyFromIt) {
+  // Bone 2 loses its vertices, and bone 3 hangs from it at an angle of 30 degrees that the rest pose does not have.
+  Rig known = chain(4);
+  for (Index& bone : known.weights.bones)
+    if (bone == 2) bone = 3;
+  for (std::size_t f = 0; f < 2; ++f)
+    known.motion(f, 3) = after(known.motion(f, 2), turn_about(Vector3(2.6F, 0.2F, 0), 30));
+  const SkeletonMatch match = match_skeletons(known, known);
+  ASSERT_EQ(match.joints.size(), 2U);
+  EXPECT_EQ(match.joints[1].name, "bone2") << "the joint that can be seen is where both turn";
+  EXPECT_EQ(match.recall, 1);
+}
+
+TEST(SkeletonMatch, AJointThatSlidesIsListedButDoesNotCount) {
+  Rig known = chain(5);
+  for (std::size_t b = 2; b < 5; ++b) known.motion(1, b).col(3) += Vector3(0, 1, 0);
+  const SkeletonMatch match = match_skeletons(known, known);
+  ASSERT_EQ(match.joints.size(), 3U);
+  EXPECT_FALSE(match.joints[1].turns);
+  EXPECT_NEAR(match.joints[1].slide, 100 / 4.6, 1.0);
+  EXPECT_EQ(match.known_joints, 2);
+  EXPECT_EQ(match.recall, 1);
+}
+
+TEST(SkeletonMatch, ARigThatRestsInAnotherPoseMatchesByItsFrames) {
+  const Rig known = chain(5);
+  Rig other = known;  // at rest as the known one is in frame 1
+  for (std::size_t b = 0; b < 5; ++b) {
+    const Affine pose = known.motion(1, b);
+    other.bones[b].head = pose.leftCols<3>() * known.bones[b].head + pose.col(3);
+    Eigen::Isometry3f back = Eigen::Isometry3f::Identity();
+    back.matrix().topRows<3>() = pose;
+    back = back.inverse();
+    for (std::size_t f = 0; f < 2; ++f)
+      other.motion(f, b) = after(known.motion(f, b), Affine(back.matrix().topRows<3>()));
+    for (Eigen::Index v = 2 * static_cast<Eigen::Index>(b); v < 2 * static_cast<Eigen::Index>(b) + 2; ++v)
+      other.rest.positions.col(v) = pose.leftCols<3>() * known.rest.positions.col(v) + pose.col(3);
+  }
+  const SkeletonMatch match = match_skeletons(other, known);
+  EXPECT_EQ(match.recall, 1);
+  EXPECT_EQ(match.precision, 1);
+  EXPECT_LT(match.joints[2].percent, 0.01);
+  other.bones[2].head.y() += 1;
+  EXPECT_LT(match_skeletons(other, known).recall, 1);
+}
+
 }  // namespace
 }  // namespace sinew

@@ -191,6 +191,19 @@ TEST(Skeleton, AskedToBeSymmetricSaysWhatItMeasuredWhereNothingMirrorsTheShape) 
   }
 }
 
+TEST(Skeleton, DISABLED_FromSixteenClustersOrSixtyFourHasMuchTheSameJoints) {
+  const Character character = make_character();
+  std::vector<Rig> rigs;
+  for (const int clusters : {16, 32, 64}) {
+    SkeletonOptions options;
+    options.clusters = clusters;
+    FitReport report;
+    rigs.push_back(solve_skeleton(character.sequence, options, report));
+  }
+  for (std::size_t a = 0; a < 3; ++a)
+    for (std::size_t b = 0; b < 3; ++b) EXPECT_GE(match_skeletons(rigs[a], rigs[b]).recall, 0.8) << b << " in " << a;
+}
+
 TEST(Skeleton, KeepsToTheMostBonesAskedFor) {
   const Character character = small_character();
   SkeletonOptions options = quick();

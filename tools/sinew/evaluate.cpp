@@ -52,6 +52,19 @@ void print_match(const SkeletonMatch& match) {
   fmt::print("parents     {:.2f} of the edges between found joints agree\n", match.parent_agreement);
 }
 
+/// The known rig; where it is what was solved for, sampled as that was, so that joints can be compared in every frame.
+Rig read_truth(const Request& request) {
+  ReadOptions options;
+  const auto& paths = request.inputs->paths;
+  if (paths.size() == 1 &&
+      std::filesystem::weakly_canonical(paths[0]) == std::filesystem::weakly_canonical(request.truth)) {
+    options.clip = request.inputs->read.clip;
+    options.mesh = request.inputs->read.mesh;
+    options.frames_per_second = request.inputs->read.frames_per_second;
+  }
+  return read_rig_file(request.truth, options);
+}
+
 void run(const Request& request) {
   const Rig rig = read_rig_file(request.rig);
   const Sequence sequence = read_inputs(*request.inputs);
@@ -61,7 +74,7 @@ void run(const Request& request) {
     out["rig"] = facts_of(rig);
     out["input"] = facts_of(sequence);
     out["errors"] = facts_of(errors, request.per_vertex);
-    if (!request.truth.empty()) out["skeleton"] = skeleton_facts(match_skeletons(rig, read_rig_file(request.truth)));
+    if (!request.truth.empty()) out["skeleton"] = skeleton_facts(match_skeletons(rig, read_truth(request)));
     fmt::print("{}\n", out.dump(2));
     return;
   }
@@ -75,7 +88,7 @@ void run(const Request& request) {
   fmt::print("max         {} % of the diagonal, {} in its unit (frame {}, vertex {})\n",
              short_number(errors.max_percent), short_number(errors.max_distance), errors.worst_frame,
              errors.worst_vertex);
-  if (!request.truth.empty()) print_match(match_skeletons(rig, read_rig_file(request.truth)));
+  if (!request.truth.empty()) print_match(match_skeletons(rig, read_truth(request)));
 }
 
 }  // namespace

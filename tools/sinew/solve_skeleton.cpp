@@ -11,7 +11,7 @@ Method skeleton_method() {
   method.summary = "a joint hierarchy whose bones only rotate (also: --skeleton)";
   method.takes = {"--influences", "--smoothness", "--iterations", "--max-bones", "--skeleton", "--rig", "--fit"};
   method.add_options = [own](CLI::App& command) {
-    command.add_option("--clusters", own->clusters, "Rigid parts to start from, more than the skeleton needs (48)")
+    command.add_option("--clusters", own->clusters, "Rigid parts to start from, more than the skeleton needs (64)")
         ->check(CLI::Range(1, 1000));
     command.add_flag("--keep-all-bones", own->keep_all_bones, "Do not prune bones that hardly matter");
     command.add_flag("--symmetric", own->symmetric,

@@ -12,7 +12,7 @@
 namespace sinew {
 
 struct SkeletonOptions {
-  int clusters = 48;            // rigid clusters to start from: more than the skeleton will need
+  int clusters = 64;            // rigid clusters to start from: more than the skeleton will need
   int max_bones = 0;            // bones go until at most this many are left; 0: no limit
   bool keep_all_bones = false;  // never prune
   int influences = 4;           // K, 1..8
