@@ -22,15 +22,43 @@ constexpr int kRigidSweeps = 3;
 
 using Wide = Eigen::Matrix<double, 3, Eigen::Dynamic>;
 
-Eigen::Vector4d homogeneous(const Sequence& sequence, std::size_t v) {
-  return sequence.rest.positions.col(static_cast<Eigen::Index>(v)).cast<double>().homogeneous();
+/// Rest pose and frames are centred on the rest pose and divided by its size while bones are fitted: what the pull is
+/// worth must not depend on the unit or the place of the data.
+struct Unit {
+  Eigen::Vector3d center = Eigen::Vector3d::Zero();
+  double size = 1;
+
+  Eigen::Vector3d point(const Eigen::Vector3d& p) const { return (p - center) / size; }
+  Wide transform(const Affine& T) const {
+    Wide out = T.cast<double>();
+    out.col(3) = point(out.leftCols<3>() * center + out.col(3));
+    return out;
+  }
+  Affine undone(const Wide& T) const {
+    Wide back = T;
+    back.col(3) = size * T.col(3) + center - T.leftCols<3>() * center;
+    return back.cast<float>();
+  }
+};
+
+Unit unit_of(const Sequence& sequence) {
+  const Eigen::Matrix3Xd rest = sequence.rest.positions.cast<double>();
+  Unit unit;
+  unit.center = rest.rowwise().mean();
+  const double size = std::sqrt((rest.colwise() - unit.center).colwise().squaredNorm().mean());
+  if (size > 0) unit.size = size;
+  return unit;
 }
 
-Eigen::MatrixXd products(const Sequence& sequence, const SignedWeights& weights, std::size_t bones) {
+Eigen::Vector4d homogeneous(const Sequence& sequence, const Unit& unit, std::size_t v) {
+  return unit.point(sequence.rest.positions.col(static_cast<Eigen::Index>(v)).cast<double>()).homogeneous();
+}
+
+Eigen::MatrixXd products(const Sequence& sequence, const Unit& unit, const SignedWeights& weights, std::size_t bones) {
   const auto K = static_cast<std::size_t>(weights.influences);
   Eigen::MatrixXd S = Eigen::MatrixXd::Zero(static_cast<Eigen::Index>(4 * bones), static_cast<Eigen::Index>(4 * bones));
   for (std::size_t v = 0; v < sequence.vertex_count(); ++v) {
-    const Eigen::Vector4d u = homogeneous(sequence, v);
+    const Eigen::Vector4d u = homogeneous(sequence, unit, v);
     const Eigen::Matrix4d uu = u * u.transpose();
     for (std::size_t k = v * K; k < (v + 1) * K; ++k) {
       for (std::size_t l = v * K; l < (v + 1) * K; ++l)
@@ -40,12 +68,13 @@ Eigen::MatrixXd products(const Sequence& sequence, const SignedWeights& weights,
   return S;
 }
 
-Wide targets(const Sequence& sequence, const SignedWeights& weights, std::size_t bones, std::size_t f) {
+Wide targets(const Sequence& sequence, const Unit& unit, const SignedWeights& weights, std::size_t bones,
+             std::size_t f) {
   const auto K = static_cast<std::size_t>(weights.influences);
   Wide C = Wide::Zero(3, static_cast<Eigen::Index>(4 * bones));
   for (std::size_t v = 0; v < sequence.vertex_count(); ++v) {
-    const Eigen::Vector4d u = homogeneous(sequence, v);
-    const Eigen::Vector3d p = sequence.frames[f].col(static_cast<Eigen::Index>(v)).cast<double>();
+    const Eigen::Vector4d u = homogeneous(sequence, unit, v);
+    const Eigen::Vector3d p = unit.point(sequence.frames[f].col(static_cast<Eigen::Index>(v)).cast<double>());
     for (std::size_t k = v * K; k < (v + 1) * K; ++k)
       C.middleCols<4>(4 * weights.bones[k]) += weights.values[k] * p * u.transpose();
   }
@@ -73,22 +102,22 @@ void sweep_rigid(const Eigen::MatrixXd& S, const Wide& C, Wide& T) {
 void refit_bones(const Sequence& sequence, const SignedWeights& weights, Transforms transforms, int threads,
                  Motion& motion) {
   const std::size_t B = motion.bone_count();
-  const Eigen::MatrixXd S = products(sequence, weights, B);
+  const Unit unit = unit_of(sequence);
+  const Eigen::MatrixXd S = products(sequence, unit, weights, B);
   const double pull = kStiffness * S.trace() / static_cast<double>(S.rows());
   const Eigen::LDLT<Eigen::MatrixXd> inverse(S + pull * Eigen::MatrixXd::Identity(S.rows(), S.cols()));
   parallel_for(motion.frame_count(), 1, threads, [&](std::size_t begin, std::size_t end) {
     Wide T(3, static_cast<Eigen::Index>(4 * B));
     for (std::size_t f = begin; f < end; ++f) {
       for (std::size_t b = 0; b < B; ++b)
-        T.middleCols<4>(static_cast<Eigen::Index>(4 * b)) = motion(f, b).cast<double>();
-      const Wide C = targets(sequence, weights, B, f);
+        T.middleCols<4>(static_cast<Eigen::Index>(4 * b)) = unit.transform(motion(f, b));
+      const Wide C = targets(sequence, unit, weights, B, f);
       if (transforms == Transforms::affine) {
         T += inverse.solve((C - T * S).transpose()).transpose();
       } else {
         for (int sweep = 0; sweep < kRigidSweeps; ++sweep) sweep_rigid(S, C, T);
       }
-      for (std::size_t b = 0; b < B; ++b)
-        motion(f, b) = T.middleCols<4>(static_cast<Eigen::Index>(4 * b)).cast<float>();
+      for (std::size_t b = 0; b < B; ++b) motion(f, b) = unit.undone(T.middleCols<4>(static_cast<Eigen::Index>(4 * b)));
     }
   });
 }
@@ -101,7 +130,8 @@ double squared_error(const Sequence& sequence, const Motion& motion, const Signe
         double sum = 0;
         for (std::size_t f = begin; f < end; ++f) {
           for (std::size_t v = 0; v < sequence.vertex_count(); ++v) {
-            const Eigen::Vector4d u = homogeneous(sequence, v);
+            const Eigen::Vector4d u =
+                sequence.rest.positions.col(static_cast<Eigen::Index>(v)).cast<double>().homogeneous();
             Eigen::Vector3d d = -sequence.frames[f].col(static_cast<Eigen::Index>(v)).cast<double>();
             for (std::size_t k = v * K; k < (v + 1) * K; ++k)
               d += weights.values[k] * (motion(f, weights.bones[k]).cast<double>() * u);
