@@ -13,8 +13,8 @@ struct SearchOptions {
   RunOptions run;     // of the iterations after each move
   int starts = 3;     // different ones, of which the best goes on
   int heat = 6;       // moves every start may try before that
-  int rounds = 120;   // moves in all at most
-  int patience = 15;  // stop after so many moves in a row that lowered the value by less than 0.1 %
+  int rounds = 200;   // moves in all at most
+  int patience = 24;  // stop after so many moves in a row that lowered the value by less than 0.1 %
   int kicks = 3;      // searches begun anew from the best with a third of its bones exchanged
   std::uint64_t seed = 1;
   std::function<bool(double fraction)> keep_going;  // asked after every move; may be empty

@@ -56,7 +56,7 @@ SolveEstimate ssdr(const Numbers& n, int effort) {
   const double rows = std::min(3 * n.F, 300.0);
   const double balanced = n.V * (1e-4 + 1e-5 * n.B * (0.4 + rows / 250));
   out.seconds = effort == 0 ? 0.25 * balanced : balanced;
-  if (effort == 2) out.seconds += 3e-4 * n.B * std::min(n.V, kSearchVertices);
+  if (effort == 2) out.seconds += 2.5e-3 * n.B * std::min(n.V, kSearchVertices);
   return out;
 }
 
