@@ -316,15 +316,17 @@ Outcome solve_to_file(const Method& method, const Sequence& sequence, const Solv
     outcome.partial = interrupted();
   }
   outcome.seconds = now_seconds() - start;
+  StagedFile staged(target);
   try {
     outcome.rig.check();
+    write_rig(staged.path(), outcome.rig);
+    outcome.bytes = std::filesystem::file_size(staged.path());
+    outcome.rig = read_rig_file(staged.path());
   } catch (const Error& error) {
+    // What was solved cannot be kept in a file: numbers beyond float, most likely.
+    if (error.kind() != ErrorKind::input) throw;
     throw Error(ErrorKind::unusable, fmt::format("the solve ended without a usable model: {}", error.what()));
   }
-  StagedFile staged(target);
-  write_rig(staged.path(), outcome.rig);
-  outcome.bytes = std::filesystem::file_size(staged.path());
-  outcome.rig = read_rig_file(staged.path());
   outcome.errors = evaluate(outcome.rig, sequence, options.threads);
   outcome.report.bones = static_cast<int>(outcome.rig.bone_count());
   if (!std::isfinite(outcome.errors.e_rms))
