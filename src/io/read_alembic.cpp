@@ -294,6 +294,7 @@ Sequence read_archive(ogawa::Source source, const ReadOptions& options) {
   Sequence sequence;
   sequence.name = std::filesystem::path(archive.container().name()).stem().string();
   std::vector<PointReader> readers;
+  readers.reserve(meshes.size());
   for (const MeshSource& mesh : meshes) readers.emplace_back(archive, placement, mesh, rest);
   const auto read_frame = [&](const Moment& moment, float* frame) {
     for (std::size_t i = 0; i < meshes.size(); ++i)

@@ -76,5 +76,36 @@ TEST(VertexWeights, AThoroughSearchNearlyAlwaysFindsTheBestSupportThereIs) {
   EXPECT_GT(better, 0);
 }
 
+TEST(VertexWeights, ALoneBoneIsExchangedForTheOneThatIsBestAlone) {
+  const Sequence sequence = test::bend("grid", test::grid_mesh(9, 5), 5);
+  const Problem problem(sequence);
+  std::mt19937_64 random(3);
+  std::normal_distribution<double> normal(0, 0.2);
+  const auto rows = static_cast<Eigen::Index>(problem.row_count());
+  const Eigen::MatrixXd D = Eigen::MatrixXd::NullaryExpr(rows, 4 * kBones, [&] { return normal(random); });
+  const BoneGram gram = bone_gram(problem, D);
+  VertexWeights solver(gram, 1);
+  std::vector<float> scratch;
+  for (std::size_t v = 0; v < problem.vertex_count(); ++v) {
+    const Eigen::VectorXd y = Eigen::Map<const Eigen::VectorXf>(problem.block(v, 1, scratch), rows).cast<double>();
+    const Eigen::VectorXd products = gram.exact_products.transpose() * y;
+    const Eigen::Vector3d u = problem.rest().col(static_cast<Eigen::Index>(v));
+    double least = std::numeric_limits<double>::infinity();
+    double most = -least;
+    std::uint16_t worst = 0;
+    for (std::uint16_t b = 0; b < kBones; ++b) {
+      const Eigen::VectorXd d = D.middleCols<4>(4 * b) * u.homogeneous();
+      const double alone = d.squaredNorm() - 2 * d.dot(y);
+      least = std::min(least, alone);
+      if (alone > most) most = alone, worst = b;
+    }
+    const float one = 1;
+    solver.load(u, products.data());
+    solver.set_support(&worst, &one, 1);
+    EXPECT_NEAR(solver.improve(2), least, 1e-9 * (most - least)) << v;
+    EXPECT_EQ(solver.count(), 1) << v;
+  }
+}
+
 }  // namespace
 }  // namespace sinew
