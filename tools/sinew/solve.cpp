@@ -285,7 +285,7 @@ SolveEstimate estimate_of(const std::string& method, const Sequence& sequence, c
       sequence.rest.corners.size() - std::min(sequence.rest.corners.size(), 2 * sequence.rest.face_sizes.size());
   size.frames = sequence.frame_count();
   const bool search = options.max_error.has_value();
-  size.bones = options.bones.value_or(options.max_bones.value_or(search ? 128 : method == "skeleton" ? 48 : 20));
+  size.bones = options.bones.value_or(options.max_bones.value_or(search ? 128 : method == "skeleton" ? 64 : 20));
   if (options.given) size.bones = static_cast<int>(options.given->bone_count());
   size.influences = influences_of(options, method == "flats" ? 0 : 4);
   size.effort = static_cast<int>(options.quality);
