@@ -156,7 +156,7 @@ void convert(std::span<const std::byte> bytes, std::vector<T>& values, const std
       if constexpr (std::is_same_v<From, std::uint64_t> && std::is_same_v<T, std::int64_t>)
         if (value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
           throw Error(ErrorKind::input, fmt::format("{}: value {} is too large: {}", name, i, value));
-      values[i] = static_cast<T>(value);
+      values[i] = static_cast<T>(value);  // NOLINT(bugprone-signed-char-misuse): int8 holds numbers, not characters
     }
   }
 }
