@@ -316,10 +316,12 @@ void write_alembic(const std::filesystem::path& path, const Sequence& sequence) 
 
   Writer writer(path);
   std::vector<PartWriter> writers;
+  writers.reserve(parts.size());
   for (const Part& part : parts) writers.emplace_back(writer, sequence, part, needs_sampling ? 1 : 0);
   for (std::size_t f = 0; f < sequence.frame_count(); ++f)
     for (PartWriter& part : writers) part.add_frame(f);
   std::vector<WrittenObject> objects;
+  objects.reserve(parts.size());
   for (PartWriter& part : writers) objects.push_back(part.finish());
 
   std::vector<std::pair<TimeSampling, std::size_t>> samplings{{identity, needs_sampling ? 0 : 1}};

@@ -115,7 +115,7 @@ struct FacetProgram::Facet {
 
 bool FacetProgram::add_violated(const Eigen::MatrixXd& values) {
   bool added = false;
-  const auto limit = static_cast<std::size_t>(4 * h_);
+  const auto limit = 4 * static_cast<std::size_t>(h_);
   for (int j = 0; j < h_; ++j) {
     std::vector<Eigen::Index>& set = sets_[static_cast<std::size_t>(j)];
     std::vector<std::pair<double, Eigen::Index>> found;

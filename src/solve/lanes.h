@@ -8,8 +8,8 @@ namespace sinew::lanes {
 
 inline constexpr std::size_t kLanes = 8;
 
-typedef double Double4 __attribute__((vector_size(32)));
-typedef float Float4 __attribute__((vector_size(16)));
+using Double4 = double __attribute__((vector_size(32)));
+using Float4 = float __attribute__((vector_size(16)));
 
 /// Two registers of four: enough independent work to hide the latency of a multiply-add.
 struct Double8 {
@@ -58,7 +58,10 @@ struct Double8 {
   return l < 4 ? value.low[l] : value.high[l - 4];
 }
 [[gnu::always_inline]] inline void set_lane(Double8& value, std::size_t l, double to) {
-  (l < 4 ? value.low[l] : value.high[l - 4]) = to;
+  if (l < 4)
+    value.low[l] = to;
+  else
+    value.high[l - 4] = to;
 }
 inline double sum(const Double8& value) {
   const Double4 half = value.low + value.high;

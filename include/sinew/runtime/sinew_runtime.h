@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* NOLINTBEGIN(modernize-use-using,readability-identifier-naming): C */
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -86,6 +88,8 @@ void sinew_make_palette(const float* affines, size_t count, float* palette);
 
 /* Name of the instruction set in use, e.g. "AVX2". */
 const char* sinew_runtime_target(void);
+
+/* NOLINTEND(modernize-use-using,readability-identifier-naming) */
 
 #ifdef __cplusplus
 }
