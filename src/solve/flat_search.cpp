@@ -142,7 +142,7 @@ FoundFlat search_flat(const FlatProblem& problem, const VertexMaps& maps, int ha
                       const Progress& progress) {
   const bool published = options.solver == FlatSolver::alternating;
   std::vector<std::size_t> ordered = best_maps(maps, 1, published ? 0 : kMinFlatness);
-  if (ordered.size() < static_cast<std::size_t>(2 * handles)) ordered = best_maps(maps, 1, -1);
+  if (ordered.size() < 2 * static_cast<std::size_t>(handles)) ordered = best_maps(maps, 1, -1);
   std::vector<std::size_t> first(
       ordered.begin(),
       ordered.begin() + static_cast<std::ptrdiff_t>(std::ceil(options.quantile * static_cast<double>(ordered.size()))));

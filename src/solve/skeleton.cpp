@@ -48,7 +48,7 @@ struct Whole {
 
 /// Over-complete clusters in connected patches [§3.4].
 MotionClusters parts_of(const Problem& problem, std::size_t clusters) {
-  const MotionClusters start = cluster_by_motion(problem, clusters);
+  MotionClusters start = cluster_by_motion(problem, clusters);
   if (clusters < 2) return start;
   return split_into_patches(problem, start, std::max<std::size_t>(3, problem.vertex_count() / 400), 2 * clusters);
 }
