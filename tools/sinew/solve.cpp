@@ -72,7 +72,7 @@ void add_shared_options(CLI::App& command, Request& request) {
       });
   command.add_option("--transforms", options.transforms, "rigid or affine bones")
       ->check(CLI::IsMember({"rigid", "affine"}));
-  command.add_option("--start", options.start, "Where bones start: rigid parts of the mesh, or its flats (parts)")
+  command.add_option("--start", options.start, "Where bones start: parts that move rigidly, or flats (parts)")
       ->check(CLI::IsMember({"parts", "flats"}));
   command.add_flag("--skeleton", options.skeleton, "Join the bones in a hierarchy: --method skeleton");
   command.add_option("--smoothness", options.smoothness, "How much to smooth the weights over the surface")
