@@ -201,10 +201,11 @@ TEST(Ssdr, UnitsAndPlaceOfACharacterDoNotMatter) {
   for (const Effort effort : {Effort::fast, Effort::balanced}) {
     const SsdrOptions options = options_for(12, effort);
     const double error = solved_error(sequence, options);
-    // Every coordinate is rounded anew, and a search may end in a minimum close by: 0.3 % away in one build, 0.7 % in
-    // another.
-    EXPECT_NEAR(solved_error(placed(sequence, 1e6, here), options), error, 3e-2 * error);
-    EXPECT_NEAR(solved_error(placed(sequence, 1e-6, here), options), error, 3e-2 * error);
+    // Every coordinate is rounded anew. Few iterations hardly notice; more of them may end in a minimum close by, 0.3 %
+    // away in one build and 0.7 % in another.
+    const double allowed = (effort == Effort::fast ? 5e-3 : 3e-2) * error;
+    EXPECT_NEAR(solved_error(placed(sequence, 1e6, here), options), error, allowed);
+    EXPECT_NEAR(solved_error(placed(sequence, 1e-6, here), options), error, allowed);
     // There floats are so coarse that the frames themselves differ.
     EXPECT_NEAR(solved_error(placed(sequence, 100, {1e5, -3e4, 5e4}), options), error, 3e-2 * error);
   }
