@@ -53,7 +53,7 @@ class VertexBlocks {
 /// centre; or half the diagonal of its bounding box, from the mean of its vertices, as in the paper.
 enum class FlatUnit { sphere, box };
 
-/// A sequence in the coordinates of the flat problem. The rest pose is centred and scaled into the unit sphere; from
+/// A sequence in the coordinates of the flat problem. The rest pose is centred and scaled (FlatUnit); from
 /// the frames the best single affine map of each frame is taken away (weights that sum to one carry it through every
 /// blend), and what remains is written in its principal directions.
 struct FlatProblem {
