@@ -483,7 +483,7 @@ MeanShift run(Rows<float> points, const Codes& codes, const MeanShiftOptions& op
     steps += moved;
     coalesce(codes, options, t);
     if (!report(progress, "mean shift", static_cast<double>(rounds) / options.max_iterations))
-      throw Error(ErrorKind::interrupted, "mean shift: stopped on request");
+      throw Error(ErrorKind::interrupted, "interrupted during the mean shift");
   }
   MeanShift result = collect(t, static_cast<Eigen::Index>(codes.code.low.size()));
   result.iterations = rounds;

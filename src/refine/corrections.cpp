@@ -300,7 +300,7 @@ class Fitter {
       model.coefficients = orthonormal_basis(model.coefficients);  // same span; the offsets are refitted to it
       fit_offsets(residuals_, model, options_.threads);
       if (!sinew::report(progress_, "corrections", static_cast<double>(i + 1) / options_.iterations))
-        throw Error(ErrorKind::interrupted, "corrections: stopped on request");
+        throw Error(ErrorKind::interrupted, "interrupted while fitting corrections");
       // At the floor of float frames, or when an iteration gains less than a thousandth, more changes nothing.
       const std::size_t n = e_rms.size();
       if (e_rms[n - 1] < 1e-4 || (i > 0 && e_rms[n - 2] - e_rms[n - 1] <= 1e-3 * e_rms[n - 2])) break;

@@ -200,8 +200,8 @@ sma::Cores saved_cores(std::size_t triangles, const SavedArrays& arrays) {
   return cores;
 }
 
-/// Alternates bones and weights; keeps the best.
-void refit(const Sequence& sequence, const SmaOptions& options, Motion& motion, sma::SignedWeights& weights,
+/// Alternates bones and weights; keeps the best. False when asked to stop before the end.
+bool refit(const Sequence& sequence, const SmaOptions& options, Motion& motion, sma::SignedWeights& weights,
            const Progress& progress) {
   Model now{motion, weights};
   Motion& trial = now.motion;
@@ -228,9 +228,9 @@ void refit(const Sequence& sequence, const SmaOptions& options, Motion& motion, 
       motion = trial;
       weights = trial_weights;
     }
-    if (!report(progress, "refit", static_cast<double>(i + 1) / options.iterations))
-      throw Error(ErrorKind::interrupted, "sma: stopped on request");
+    if (!report(progress, "refit", static_cast<double>(i + 1) / options.iterations)) return false;
   }
+  return true;
 }
 
 }  // namespace
@@ -268,13 +268,13 @@ Rig solve_sma(const Sequence& sequence, const SmaOptions& options, FitReport& re
   }
   {
     const StepTimer timer(report, "refit");
-    refit(sequence, options, rig.motion, weights, progress);
+    const bool whole = refit(sequence, options, rig.motion, weights, progress);
+    report.termination = whole ? Termination::converged : Termination::cancelled;
   }
   const std::size_t helpers = sma::set_weights(rig, weights);
   rig.notes = notes_of(triangles, cores, helpers);
   report.remark = remark_of(options, triangles, cores, helpers);
   report.bones = static_cast<int>(cores.bones());
-  report.termination = Termination::converged;
   return rig;
 }
 

@@ -3,6 +3,7 @@
 #include <Eigen/Geometry>
 #include <cmath>
 
+#include "sinew/core/error.h"
 #include "sinew/evaluate/errors.h"
 #include "sinew/io/io.h"
 #include "solve/sma_parts.h"
@@ -91,6 +92,21 @@ TEST(Sma, SearchesEpsilonForTheNumberOfBones) {
   const Rig rig = solve_sma(test::jointed_bar(), options, report);
   EXPECT_EQ(rig.bone_count(), 2U);
   EXPECT_FALSE(report.search.empty());
+}
+
+TEST(Sma, StoppedDuringTheMeanShiftThereIsNoModelAndDuringTheRefitTheBestSoFar) {
+  const Sequence bar = test::jointed_bar();
+  FitReport report;
+  try {
+    solve_sma(bar, {}, report, [](std::string_view, double) { return false; });
+    FAIL() << "not stopped";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::interrupted);
+    EXPECT_STREQ(error.what(), "interrupted during the mean shift");
+  }
+  const Rig rig = solve_sma(bar, {}, report, [](std::string_view step, double) { return step != "refit"; });
+  EXPECT_EQ(report.termination, Termination::cancelled);
+  EXPECT_LT(distortion(rig, bar), 1.0);
 }
 
 TEST(Sma, EveryZooSequenceWithAnAreaGetsAUsableRig) {
