@@ -7,9 +7,10 @@
 #include "sinew/runtime/sinew_runtime.h"
 
 /// What an instruction set has to provide. The scalar kernels are the oracle: every other set follows their order of
-/// operations and differs only where a fused multiply-add does.
+/// operations, without fused ones, and gives the same bits.
 namespace sinew::runtime {
 
+inline constexpr int kUnrolled = 8;               // influences with a kernel of their own; longer rows have two sums
 inline constexpr std::size_t kMatrixFloats = 16;  // a palette entry: four columns of four
 
 /// One pose of a contiguous run of vertices.

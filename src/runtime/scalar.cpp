@@ -4,7 +4,8 @@
 #include "runtime/kernels.h"
 
 // The oracle, and the floor that the vectorised kernels are measured against: one multiplication at a time. This file
-// is compiled without automatic vectorisation, so that the comparison means what it says.
+// is compiled without automatic vectorisation, so that the comparison means what it says, and without contraction to
+// fused operations, so that its bits are those of every instruction set.
 namespace sinew::runtime {
 namespace {
 
@@ -31,31 +32,59 @@ struct Matrix {
   Float3 x{0, 0, 0}, y{0, 0, 0}, z{0, 0, 0}, t{0, 0, 0};
 };
 
+Float3 scaled(float w, const float* column) {
+  return {w * column[0], w * column[1], w * column[2]};
+}
+
 void add(Float3& sum, float w, const float* column) {
   sum.x += w * column[0];
   sum.y += w * column[1];
   sum.z += w * column[2];
 }
 
-/// Row `row` of the weights times the palette.
-Matrix blend_row(const sinew_weights& weights, std::size_t bones, const float* palette, std::size_t row) {
-  Matrix sum;
+Matrix scaled_matrix(float w, const float* bone) {
+  return {scaled(w, bone), scaled(w, bone + 4), scaled(w, bone + 8), scaled(w, bone + 12)};
+}
+
+void add(Matrix& sum, float w, const float* bone) {
+  add(sum.x, w, bone);
+  add(sum.y, w, bone + 4);
+  add(sum.z, w, bone + 8);
+  add(sum.t, w, bone + 12);
+}
+
+void add(Matrix& sum, const Matrix& other) {
+  add(sum.x, 1, &other.x.x);
+  add(sum.y, 1, &other.y.x);
+  add(sum.z, 1, &other.z.x);
+  add(sum.t, 1, &other.t.x);
+}
+
+/// Row `row` of the weights times the palette, in one sum, or the odd slots in a second one as kernels for rows of any
+/// length do.
+Matrix blend_row(const sinew_weights& weights, std::size_t bones, const float* palette, std::size_t row, int sums) {
   const std::size_t slots = weights.influences == 0 ? bones : static_cast<std::size_t>(weights.influences);
-  for (std::size_t k = 0; k < slots; ++k) {
-    const std::size_t slot = row * slots + k;
-    const float* bone = palette + kMatrixFloats * (weights.influences == 0 ? k : index_of(weights, slot));
-    const float w = weights.values[slot];
-    add(sum.x, w, bone);
-    add(sum.y, w, bone + 4);
-    add(sum.z, w, bone + 8);
-    add(sum.t, w, bone + 12);
+  const float* values = weights.values + row * slots;
+  const auto bone = [&](std::size_t k) {
+    return palette + kMatrixFloats * (weights.influences == 0 ? k : index_of(weights, row * slots + k));
+  };
+  Matrix sum = scaled_matrix(values[0], bone(0));
+  std::size_t k = 1;
+  if (sums == 2) {
+    Matrix odd;
+    for (; k + 2 <= slots; k += 2) {
+      add(odd, values[k], bone(k));
+      add(sum, values[k + 1], bone(k + 1));
+    }
+    add(sum, odd);
   }
+  for (; k < slots; ++k) add(sum, values[k], bone(k));
   return sum;
 }
 
 Float3 transform_point(const Matrix& m, const Float3& p) {
-  return {m.x.x * p.x + m.y.x * p.y + m.z.x * p.z + m.t.x, m.x.y * p.x + m.y.y * p.y + m.z.y * p.z + m.t.y,
-          m.x.z * p.x + m.y.z * p.y + m.z.z * p.z + m.t.z};
+  return {(m.x.x * p.x + m.z.x * p.z) + (m.y.x * p.y + m.t.x), (m.x.y * p.x + m.z.y * p.z) + (m.y.y * p.y + m.t.y),
+          (m.x.z * p.x + m.z.z * p.z) + (m.y.z * p.y + m.t.z)};
 }
 
 Float3 cross(const Float3& a, const Float3& b) {
@@ -77,7 +106,7 @@ Float3 transform_normal(const Matrix& m, const Float3& n) {
 
 void skin(const SkinJob& job) {
   for (std::size_t v = 0; v < job.vertices; ++v) {
-    const Matrix m = blend_row(job.weights, job.bones, job.palette, v);
+    const Matrix m = blend_row(job.weights, job.bones, job.palette, v, job.weights.influences > kUnrolled ? 2 : 1);
     store(job.positions_out, v, transform_point(m, load(job.positions, v)));
     if (job.normals_out.data != nullptr) store(job.normals_out, v, transform_normal(m, load(job.normals, v)));
   }
@@ -85,7 +114,7 @@ void skin(const SkinJob& job) {
 
 void blend(const BlendJob& job) {
   for (std::size_t row = 0; row < job.rows; ++row) {
-    const Matrix m = blend_row(job.weights, job.bones, job.palette, row);
+    const Matrix m = blend_row(job.weights, job.bones, job.palette, row, job.weights.influences == 0 ? 1 : 2);
     float* out = job.out + kMatrixFloats * row;
     for (const Float3* column : {&m.x, &m.y, &m.z, &m.t}) {
       std::memcpy(out, column, sizeof *column);

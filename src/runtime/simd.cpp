@@ -59,6 +59,13 @@ alignas(16) constexpr unsigned char kYzx0[16] = {SINEW_LANE(1), SINEW_LANE(2), S
                                                  kZero,         kZero,         kZero};
 alignas(64) constexpr float kFourthColumn[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1};
 
+/// a·b + c in two roundings: a fused one would give other bits where a set has it than where it has not, and skinning
+/// waits for memory anyway.
+template <class V>
+HWY_INLINE V multiply_add(V a, V b, V c) {
+  return hn::Add(hn::Mul(a, b), c);
+}
+
 /// (y, z, x, 0).
 HWY_INLINE Float4 yzx(Float4 a) {
   const hn::Repartition<std::uint8_t, Tag4> bytes;
@@ -89,8 +96,8 @@ HWY_INLINE Matrix scaled(const float* m, float w) {
 }
 HWY_INLINE void accumulate(Matrix& sum, const Matrix& m, float w) {
   const auto weight = hn::Set(TagM(), w);
-  sum.xy = hn::MulAdd(weight, m.xy, sum.xy);
-  sum.zt = hn::MulAdd(weight, m.zt, sum.zt);
+  sum.xy = multiply_add(weight, m.xy, sum.xy);
+  sum.zt = multiply_add(weight, m.zt, sum.zt);
 }
 HWY_INLINE void accumulate(Matrix& sum, const float* m, float w) {
   accumulate(sum, load_matrix(m), w);
@@ -107,7 +114,7 @@ HWY_INLINE Float4 transform_point(const Matrix& m, const float* p) {
   const auto xy = hn::BitCast(d, hn::TableLookupBytes(point, hn::Load(bytes, kSpread)));
   const auto z1 = hn::Or(hn::BitCast(d, hn::TableLookupBytes(point, hn::Load(bytes, kSpread + 32))),
                          hn::Load(d, kFourthColumn + 8));
-  const auto sum = hn::MulAdd(m.zt, z1, hn::Mul(m.xy, xy));
+  const auto sum = multiply_add(m.zt, z1, hn::Mul(m.xy, xy));
   return hn::Add(hn::LowerHalf(Tag4(), sum), hn::UpperHalf(Tag4(), sum));
 }
 HWY_INLINE void linear_columns(const Matrix& m, Float4& x, Float4& y, Float4& z) {
@@ -136,10 +143,10 @@ HWY_INLINE void store_matrix(const Matrix& m, float* out) {
 }
 HWY_INLINE void accumulate(Matrix& sum, const Matrix& m, float w) {
   const auto weight = hn::Set(Tag4(), w);
-  sum.x = hn::MulAdd(weight, m.x, sum.x);
-  sum.y = hn::MulAdd(weight, m.y, sum.y);
-  sum.z = hn::MulAdd(weight, m.z, sum.z);
-  sum.t = hn::MulAdd(weight, m.t, sum.t);
+  sum.x = multiply_add(weight, m.x, sum.x);
+  sum.y = multiply_add(weight, m.y, sum.y);
+  sum.z = multiply_add(weight, m.z, sum.z);
+  sum.t = multiply_add(weight, m.t, sum.t);
 }
 HWY_INLINE void accumulate(Matrix& sum, const float* m, float w) {
   accumulate(sum, load_matrix(m), w);
@@ -158,8 +165,8 @@ HWY_INLINE Matrix scaled(const float* m, float w) {
 /// `p` points to 16 readable bytes, xyz first.
 HWY_INLINE Float4 transform_point(const Matrix& m, const float* p) {
   const Float4 point = hn::LoadU(Tag4(), p);
-  const Float4 sum = hn::MulAdd(m.y, hn::Broadcast<1>(point), hn::Mul(m.x, hn::Broadcast<0>(point)));
-  return hn::Add(hn::MulAdd(m.z, hn::Broadcast<2>(point), sum), m.t);
+  const Float4 x_z = multiply_add(m.z, hn::Broadcast<2>(point), hn::Mul(m.x, hn::Broadcast<0>(point)));
+  return hn::Add(x_z, multiply_add(m.y, hn::Broadcast<1>(point), m.t));
 }
 HWY_INLINE void linear_columns(const Matrix& m, Float4& x, Float4& y, Float4& z) {
   x = m.x;
@@ -176,11 +183,11 @@ HWY_INLINE Float4 turned_normal(const Matrix& m, const float* p) {
   linear_columns(m, x, y, z);
   const Float4 n = hn::LoadU(Tag4(), p);
   const Float4 xs = yzx(x), ys = yzx(y), zs = yzx(z);
-  const Float4 y_z = hn::NegMulAdd(ys, z, hn::Mul(y, zs));
-  const Float4 z_x = hn::NegMulAdd(zs, x, hn::Mul(z, xs));
-  const Float4 x_y = hn::NegMulAdd(xs, y, hn::Mul(x, ys));
+  const Float4 y_z = hn::Sub(hn::Mul(y, zs), hn::Mul(ys, z));
+  const Float4 z_x = hn::Sub(hn::Mul(z, xs), hn::Mul(zs, x));
+  const Float4 x_y = hn::Sub(hn::Mul(x, ys), hn::Mul(xs, y));
   const Float4 shuffled =
-      hn::MulAdd(x_y, hn::Broadcast<2>(n), hn::MulAdd(z_x, hn::Broadcast<1>(n), hn::Mul(y_z, hn::Broadcast<0>(n))));
+      multiply_add(x_y, hn::Broadcast<2>(n), multiply_add(z_x, hn::Broadcast<1>(n), hn::Mul(y_z, hn::Broadcast<0>(n))));
   return yzx(shuffled);
 }
 
@@ -345,8 +352,11 @@ void skin_indexed(const SkinJob& job, const Index* indices) {
 constexpr std::size_t kDenseRows = 4;
 
 HWY_INLINE void blend_dense(const float* values, std::size_t bones, const float* palette, Matrix out[kDenseRows]) {
-  Matrix a = zero_matrix(), b = a, c = a, d = a;
-  for (std::size_t i = 0; i < bones; ++i) {
+  Matrix a = scaled(palette, values[0]);
+  Matrix b = scaled(palette, values[bones]);
+  Matrix c = scaled(palette, values[2 * bones]);
+  Matrix d = scaled(palette, values[3 * bones]);
+  for (std::size_t i = 1; i < bones; ++i) {
     const Matrix m = load_matrix(palette + kMatrixFloats * i);
     accumulate(a, m, values[i]);
     accumulate(b, m, values[bones + i]);
@@ -360,8 +370,8 @@ HWY_INLINE void blend_dense(const float* values, std::size_t bones, const float*
 }
 
 HWY_INLINE Matrix blend_dense_row(const float* values, std::size_t bones, const float* palette) {
-  Matrix m = zero_matrix();
-  for (std::size_t i = 0; i < bones; ++i) accumulate(m, palette + kMatrixFloats * i, values[i]);
+  Matrix m = scaled(palette, values[0]);
+  for (std::size_t i = 1; i < bones; ++i) accumulate(m, palette + kMatrixFloats * i, values[i]);
   return m;
 }
 
@@ -415,7 +425,7 @@ void add_scaled(float* HWY_RESTRICT out, const float* HWY_RESTRICT in, float fac
   const auto scale = hn::Set(d, factor);
   std::size_t i = 0;
   for (; i + lanes <= floats; i += lanes)
-    hn::StoreU(hn::MulAdd(scale, hn::LoadU(d, in + i), hn::LoadU(d, out + i)), d, out + i);
+    hn::StoreU(multiply_add(scale, hn::LoadU(d, in + i), hn::LoadU(d, out + i)), d, out + i);
   for (; i < floats; ++i) out[i] += factor * in[i];
 }
 

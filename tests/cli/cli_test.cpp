@@ -127,6 +127,19 @@ TEST_F(Program, TheSameSeedGivesTheSameFileForAnyThreadCount) {
   EXPECT_EQ(text_of(folder_ / "one.glb"), text_of(folder_ / "two.glb"));
 }
 
+TEST_F(Program, TheMatrixKernelsOfAnyProcessorLeadToMuchTheSameError) {
+  const auto error = [&](const std::string& method, const char* processor) {
+    const Result result = run({"solve", "walk.pc2", "-o", "r.glb", "--method", method, "--bones", "6", "--json"},
+                              [processor] { setenv("OPENBLAS_CORETYPE", processor, 1); });
+    EXPECT_EQ(result.status, 0) << result.err;
+    return nlohmann::json::parse(result.out)["errors"]["e_rms"].get<double>();
+  };
+  for (const char* method : {"clusters", "ssdr", "kavan", "flats", "skeleton"}) {
+    const double here = error(method, "");
+    EXPECT_NEAR(error(method, "Prescott"), here, 0.03 * here) << method;  // 16-byte registers, no fused operations
+  }
+}
+
 TEST_F(Program, SeveralSequencesAreClipsOfOneRig) {
   const Result solved = run({"solve", "walk.obj", "walk.pc2", "walk.pc2", "-o", "r.glb", "--method", "clusters",
                              "--bones", "5", "--frames", "2:"});
