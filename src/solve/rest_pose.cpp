@@ -65,6 +65,7 @@ Rig with_optimized_rest(const Sequence& sequence, const Problem& problem, const 
   SparseWeights weights = state.weights;
   for (int round = 0; round < kRounds; ++round) {
     moved.rest.positions = optimal_rest(sequence, rig, options.threads);
+    if (!moved.rest.positions.allFinite()) return rig;  // nor is the rig that they are of: who keeps it will say so
     const Problem next(moved, {0, options.threads, options.seed});
     FitState fit;
     fit.D = motion_in(next, rig.motion);

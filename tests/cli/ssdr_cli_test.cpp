@@ -152,7 +152,7 @@ TEST_F(SolveCommand, WithoutAUsableModelSaysSoAndWritesNothing) {
   // Finite numbers, but their squares are not: no rig of them can be kept in a file.
   write("huge/0.obj", "v 0 0 0\nv 3e38 0 0\nv 0 3e38 0\nv 0 0 -3e38\nv -3e38 1e38 3e38\nf 1 2 3\nf 1 3 4\nf 2 3 5\n");
   write("huge/1.obj", "v 0 0 0\nv 0 3e38 0\nv 3e38 0 0\nv 0 0 -3e38\nv 1e38 -3e38 3e38\nf 1 2 3\nf 1 3 4\nf 2 3 5\n");
-  for (const char* method : {"ssdr", "clusters", "flats", "skeleton", "sma"})
+  for (const char* method : {"ssdr", "kavan", "clusters", "flats", "skeleton", "sma"})
     expect_refused(4, "without a usable model", {"solve", "huge", "--method", method, "-o", "h.glb"});
 }
 
