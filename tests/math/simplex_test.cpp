@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <Eigen/Dense>
+#include <limits>
 #include <random>
 
 namespace sinew {
@@ -110,6 +111,19 @@ TEST(SimplexLeastSquares, AllZeroProblemAndStartStillGiveAPointOfTheSimplex) {
   simplex_least_squares(Eigen::MatrixXd::Zero(4, 4), Eigen::VectorXd::Zero(4), x, workspace);
   EXPECT_NEAR(x.sum(), 1, 1e-15);
   EXPECT_GE(x.minCoeff(), 0);
+}
+
+TEST(SimplexLeastSquares, StepsThatAreNotNumbersStillGiveAPointOfTheSimplex) {
+  std::mt19937 random(11);
+  SimplexWorkspace workspace;
+  for (const double scale : {1e-320, 1e-200, 1e200, 1e307, std::numeric_limits<double>::infinity()})
+    for (int trial = 0; trial < 50; ++trial) {
+      const Qp qp = random_qp(random, 6, 4, trial % 2 == 0);
+      Eigen::VectorXd x = Eigen::VectorXd::Constant(6, 1.0 / 6);
+      simplex_least_squares(scale * qp.G, scale * qp.g, x, workspace);
+      ASSERT_NEAR(x.sum(), 1, 1e-12) << scale << ", trial " << trial;
+      ASSERT_GE(x.minCoeff(), 0) << scale << ", trial " << trial;
+    }
 }
 
 }  // namespace
