@@ -43,11 +43,16 @@ Sequence walking_creature() {
   return make_character(options).sequence;
 }
 
-using Solve = std::function<Rig(const Sequence&, Checkpoint*)>;
-
 /// Cuts the solve after some of the states that it saves, goes on from there and compares with what an undisturbed
-/// solve reaches. `at_least`: states that an undisturbed solve saves.
-void expect_same_error_after_cuts(const Solve& solve, std::size_t at_least) {
+/// solve reaches. `at_least`: states that an undisturbed solve saves. `solver`: (sequence, options, report) to a rig.
+template <class Options, class Solver>
+void expect_same_error_after_cuts(Options options, std::size_t at_least, const Solver& solver) {
+  options.threads = 1;
+  const auto solve = [&](const Sequence& sequence, Checkpoint* checkpoint) {
+    options.checkpoint = checkpoint;
+    FitReport report;
+    return solver(sequence, options, report);
+  };
   const Sequence sequence = walking_creature();
   Memory undisturbed;
   const double expected = evaluate(solve(sequence, &undisturbed), sequence).e_rms;
@@ -70,110 +75,64 @@ void expect_same_error_after_cuts(const Solve& solve, std::size_t at_least) {
   }
 }
 
+const auto solve_with_ssdr = [](auto&&... arguments) { return solve_ssdr(arguments...); };
+
 TEST(Checkpoint, SsdrGoesOnToTheSameError) {
-  expect_same_error_after_cuts(
-      [](const Sequence& sequence, Checkpoint* checkpoint) {
-        SsdrOptions options;
-        options.bones = 8;
-        options.threads = 1;
-        options.checkpoint = checkpoint;
-        FitReport report;
-        return solve_ssdr(sequence, options, report);
-      },
-      10);
+  SsdrOptions options;
+  options.bones = 8;
+  expect_same_error_after_cuts(options, 10, solve_with_ssdr);
 }
 
 TEST(Checkpoint, DISABLED_SsdrGoesOnWithItsSearchToTheSameError) {
-  expect_same_error_after_cuts(
-      [](const Sequence& sequence, Checkpoint* checkpoint) {
-        SsdrOptions options;
-        options.bones = 3;
-        options.effort = Effort::best;
-        options.max_iterations = 3;
-        options.threads = 1;
-        options.checkpoint = checkpoint;
-        FitReport report;
-        return solve_ssdr(sequence, options, report);
-      },
-      10);
+  SsdrOptions options;
+  options.bones = 3;
+  options.effort = Effort::best;
+  options.max_iterations = 3;
+  expect_same_error_after_cuts(options, 10, solve_with_ssdr);
 }
 
 TEST(Checkpoint, SsdrGoesOnWithItsSearchForAnErrorToTheSameNumberOfBones) {
+  SsdrOptions options;
+  options.max_error = 8;
+  options.effort = Effort::fast;
   std::size_t bones = 0;
-  expect_same_error_after_cuts(
-      [&](const Sequence& sequence, Checkpoint* checkpoint) {
-        SsdrOptions options;
-        options.max_error = 8;
-        options.effort = Effort::fast;
-        options.threads = 1;
-        options.checkpoint = checkpoint;
-        FitReport report;
-        Rig rig = solve_ssdr(sequence, options, report);
-        EXPECT_GT(report.search.size(), 3U);
-        if (bones != 0) {
-          EXPECT_EQ(rig.bone_count(), bones);
-        }
-        bones = rig.bone_count();
-        return rig;
-      },
-      20);
+  expect_same_error_after_cuts(options, 20, [&](const Sequence& sequence, const SsdrOptions& given, FitReport& report) {
+    Rig rig = solve_ssdr(sequence, given, report);
+    EXPECT_GT(report.search.size(), 3U);
+    if (bones != 0) {
+      EXPECT_EQ(rig.bone_count(), bones);
+    }
+    bones = rig.bone_count();
+    return rig;
+  });
 }
 
 TEST(Checkpoint, ClustersGoOnToTheSameError) {
-  expect_same_error_after_cuts(
-      [](const Sequence& sequence, Checkpoint* checkpoint) {
-        ClustersOptions options;
-        options.bones = 12;
-        options.threads = 1;
-        options.checkpoint = checkpoint;
-        FitReport report;
-        return solve_clusters(sequence, options, report);
-      },
-      3);
+  ClustersOptions options;
+  options.bones = 12;
+  expect_same_error_after_cuts(options, 3, [](auto&&... arguments) { return solve_clusters(arguments...); });
 }
 
 TEST(Checkpoint, FlatsGoOnToTheSameError) {
-  expect_same_error_after_cuts(
-      [](const Sequence& sequence, Checkpoint* checkpoint) {
-        FlatsOptions options;
-        options.bones = 4;
-        options.outliers = 0.01;
-        options.max_steps = 12;
-        options.max_starts = 4;
-        options.start_work = 2e9;
-        options.threads = 1;
-        options.checkpoint = checkpoint;
-        FitReport report;
-        return solve_flats(sequence, options, report);
-      },
-      10);
+  FlatsOptions options;
+  options.bones = 4;
+  options.outliers = 0.01;
+  options.max_steps = 12;
+  options.max_starts = 4;
+  options.start_work = 2e9;
+  expect_same_error_after_cuts(options, 10, [](auto&&... arguments) { return solve_flats(arguments...); });
 }
 
 TEST(Checkpoint, SkeletonsGoOnToTheSameError) {
-  expect_same_error_after_cuts(
-      [](const Sequence& sequence, Checkpoint* checkpoint) {
-        SkeletonOptions options;
-        options.clusters = 6;
-        options.keep_all_bones = true;
-        options.moves = 8;
-        options.threads = 1;
-        options.checkpoint = checkpoint;
-        FitReport report;
-        return solve_skeleton(sequence, options, report);
-      },
-      5);
+  SkeletonOptions options;
+  options.clusters = 6;
+  options.keep_all_bones = true;
+  options.moves = 8;
+  expect_same_error_after_cuts(options, 5, [](auto&&... arguments) { return solve_skeleton(arguments...); });
 }
 
 TEST(Checkpoint, SmaGoesOnToTheSameError) {
-  expect_same_error_after_cuts(
-      [](const Sequence& sequence, Checkpoint* checkpoint) {
-        SmaOptions options;
-        options.threads = 1;
-        options.checkpoint = checkpoint;
-        FitReport report;
-        return solve_sma(sequence, options, report);
-      },
-      5);
+  expect_same_error_after_cuts(SmaOptions(), 5, [](auto&&... arguments) { return solve_sma(arguments...); });
 }
 
 TEST(Checkpoint, AStateThatDoesNotFitIsRefused) {
