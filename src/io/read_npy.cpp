@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <charconv>
 #include <cstring>
@@ -7,9 +8,8 @@
 #include <string_view>
 #include <type_traits>
 
+#include "io/npy_stream.h"
 #include "sinew/core/error.h"
-#include "sinew/io/npz.h"
-#include "sinew/io/output_file.h"
 
 namespace sinew {
 namespace {
@@ -20,7 +20,6 @@ struct Header {
   std::string type;  // as numpy's descr, e.g. "<f4"
   bool column_major = false;
   std::vector<std::size_t> shape;
-  std::size_t size = 0;  // bytes before the values
 };
 
 /// Reads the header, a Python literal: {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }
@@ -112,22 +111,27 @@ class HeaderParser {
   const std::string& name_;
 };
 
-Header parse_header(std::span<const std::byte> bytes, const std::string& name) {
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  if (!text.starts_with("\x93NUMPY") || text.size() < 10)
-    throw Error(ErrorKind::input, fmt::format("{}: does not begin as a NumPy array", name));
-  const auto byte = [&](std::size_t i) { return std::size_t{static_cast<unsigned char>(text[i])}; };
-  const std::size_t version = byte(6);
-  const std::size_t start = version == 1 ? 10 : 12;
-  if (version < 1 || version > 3 || text.size() < start)
-    throw Error(ErrorKind::input, fmt::format("{}: NumPy array format {}, expected 1 to 3", name, version));
-  std::size_t length = byte(8) | byte(9) << 8;
-  if (version > 1) length |= byte(10) << 16 | byte(11) << 24;
-  if (length > text.size() - start)
+std::string read_text(Stretch& stretch, std::size_t count, const std::string& name) {
+  if (stretch.left() < count)
     throw Error(ErrorKind::input, fmt::format("{}: ends within the header of the array", name));
+  std::string text(count, ' ');
+  stretch.read(std::as_writable_bytes(std::span(text)));
+  return text;
+}
+
+Header read_header(Stretch& stretch, const std::string& name) {
+  const std::string start = read_text(stretch, std::min<std::size_t>(8, stretch.left()), name);
+  if (!start.starts_with("\x93NUMPY") || start.size() < 8)
+    throw Error(ErrorKind::input, fmt::format("{}: does not begin as a NumPy array", name));
+  const int version = start[6];
+  if (version < 1 || version > 3)
+    throw Error(ErrorKind::input, fmt::format("{}: NumPy array format {}, expected 1 to 3", name, version));
+  std::size_t length = 0;
+  const std::string digits = read_text(stretch, version == 1 ? 2 : 4, name);
+  for (std::size_t i = 0; i < digits.size(); ++i) length |= std::size_t{static_cast<unsigned char>(digits[i])} << 8 * i;
+  const std::string text = read_text(stretch, length, name);
   Header header;
-  HeaderParser(text.substr(start, length), name).parse(header);
-  header.size = start + length;
+  HeaderParser(text, name).parse(header);
   return header;
 }
 
@@ -146,43 +150,44 @@ std::size_t check_size(const Header& header, std::size_t item, std::size_t bytes
 }
 
 template <class From, class T>
-void convert(std::span<const std::byte> bytes, std::vector<T>& values, const std::string& name) {
-  if constexpr (std::is_same_v<From, T>) {
-    if (!values.empty()) std::memcpy(values.data(), bytes.data(), values.size() * sizeof(T));
-  } else {
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      From value;
-      std::memcpy(&value, bytes.data() + i * sizeof(From), sizeof(From));
-      if constexpr (std::is_same_v<From, std::uint64_t> && std::is_same_v<T, std::int64_t>)
-        if (value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
-          throw Error(ErrorKind::input, fmt::format("{}: value {} is too large: {}", name, i, value));
-      values[i] = static_cast<T>(value);  // NOLINT(bugprone-signed-char-misuse): int8 holds numbers, not characters
-    }
-  }
+T converted(From value, std::size_t i, const std::string& name) {
+  if constexpr (std::is_same_v<From, std::uint64_t> && std::is_same_v<T, std::int64_t>)
+    if (value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
+      throw Error(ErrorKind::input, fmt::format("{}: value {} is too large: {}", name, i, value));
+  return static_cast<T>(value);  // NOLINT(bugprone-signed-char-misuse): int8 holds numbers, not characters
 }
 
 template <class From, class T>
-std::vector<T> load_values(std::span<const std::byte> bytes, const Header& header, const std::string& name) {
-  std::vector<T> values(check_size(header, sizeof(From), bytes.size(), name));
-  convert<From>(bytes, values, name);
+std::vector<T> load_values(Stretch& stretch, const Header& header, const std::string& name) {
+  std::vector<T> values(check_size(header, sizeof(From), stretch.left(), name));
+  if constexpr (std::is_same_v<From, T>) {
+    stretch.read(std::as_writable_bytes(std::span(values)));
+  } else {
+    std::vector<From> piece(std::min<std::size_t>(values.size(), 1U << 16));
+    for (std::size_t i = 0; i < values.size(); i += piece.size()) {
+      piece.resize(std::min(piece.size(), values.size() - i));
+      stretch.read(std::as_writable_bytes(std::span(piece)));
+      for (std::size_t k = 0; k < piece.size(); ++k) values[i + k] = converted<From, T>(piece[k], i + k, name);
+    }
+  }
   return values;
 }
 
 template <class T>
-std::vector<T> load_values(std::span<const std::byte> bytes, const Header& header, const std::string& name) {
+std::vector<T> load_values(Stretch& stretch, const Header& header, const std::string& name) {
   const std::string_view type = header.type;
   if constexpr (std::is_floating_point_v<T>) {
-    if (type == "<f4") return load_values<float, T>(bytes, header, name);
-    if (type == "<f8") return load_values<double, T>(bytes, header, name);
+    if (type == "<f4") return load_values<float, T>(stretch, header, name);
+    if (type == "<f8") return load_values<double, T>(stretch, header, name);
   }
-  if (type == "|i1" || type == "<i1") return load_values<std::int8_t, T>(bytes, header, name);
-  if (type == "|u1" || type == "<u1") return load_values<std::uint8_t, T>(bytes, header, name);
-  if (type == "<i2") return load_values<std::int16_t, T>(bytes, header, name);
-  if (type == "<u2") return load_values<std::uint16_t, T>(bytes, header, name);
-  if (type == "<i4") return load_values<std::int32_t, T>(bytes, header, name);
-  if (type == "<u4") return load_values<std::uint32_t, T>(bytes, header, name);
-  if (type == "<i8") return load_values<std::int64_t, T>(bytes, header, name);
-  if (type == "<u8") return load_values<std::uint64_t, T>(bytes, header, name);
+  if (type == "|i1" || type == "<i1") return load_values<std::int8_t, T>(stretch, header, name);
+  if (type == "|u1" || type == "<u1") return load_values<std::uint8_t, T>(stretch, header, name);
+  if (type == "<i2") return load_values<std::int16_t, T>(stretch, header, name);
+  if (type == "<u2") return load_values<std::uint16_t, T>(stretch, header, name);
+  if (type == "<i4") return load_values<std::int32_t, T>(stretch, header, name);
+  if (type == "<u4") return load_values<std::uint32_t, T>(stretch, header, name);
+  if (type == "<i8") return load_values<std::int64_t, T>(stretch, header, name);
+  if (type == "<u8") return load_values<std::uint64_t, T>(stretch, header, name);
   throw Error(ErrorKind::input, fmt::format("{}: values of type '{}', expected little-endian {}", name, type,
                                             std::is_floating_point_v<T> ? "floats or integers" : "integers"));
 }
@@ -206,18 +211,30 @@ std::vector<T> to_row_major(const std::vector<T>& values, const std::vector<std:
 }  // namespace
 
 template <class T>
-NpyArray<T> parse_npy(std::span<const std::byte> bytes, const std::string& name) {
-  const Header header = parse_header(bytes, name);
-  NpyArray<T> array{header.shape, load_values<T>(bytes.subspan(header.size), header, name)};
+NpyArray<T> parse_npy(Stretch& stretch, const std::string& name) {
+  const Header header = read_header(stretch, name);
+  NpyArray<T> array{header.shape, load_values<T>(stretch, header, name)};
   if (header.column_major && header.shape.size() > 1) array.values = to_row_major(array.values, array.shape);
   return array;
 }
 
 template <class T>
-NpyArray<T> read_npy(const std::filesystem::path& path) {
-  return parse_npy<T>(read_file(path), path.string());
+NpyArray<T> parse_npy(std::span<const std::byte> bytes, const std::string& name) {
+  const ByteSource source(bytes);
+  Stretch all(source, 0, source.size());
+  return parse_npy<T>(all, name);
 }
 
+template <class T>
+NpyArray<T> read_npy(const std::filesystem::path& path) {
+  const ByteSource source(path);
+  Stretch all(source, 0, source.size());
+  return parse_npy<T>(all, path.string());
+}
+
+template NpyArray<float> parse_npy(Stretch&, const std::string&);
+template NpyArray<double> parse_npy(Stretch&, const std::string&);
+template NpyArray<std::int64_t> parse_npy(Stretch&, const std::string&);
 template NpyArray<float> parse_npy(std::span<const std::byte>, const std::string&);
 template NpyArray<double> parse_npy(std::span<const std::byte>, const std::string&);
 template NpyArray<std::int64_t> parse_npy(std::span<const std::byte>, const std::string&);

@@ -3,10 +3,9 @@
 #include <limits>
 #include <optional>
 
-#include "io/zip.h"
+#include "io/npy_stream.h"
 #include "sinew/core/error.h"
 #include "sinew/io/npz.h"
-#include "sinew/io/output_file.h"
 
 namespace sinew {
 namespace {
@@ -14,8 +13,8 @@ namespace {
 /// The arrays of an archive, read when they are asked for.
 class Archive {
  public:
-  Archive(std::span<const std::byte> bytes, const std::string& name)
-      : bytes_(bytes), name_(name), entries_(list_zip(bytes, name)) {}
+  Archive(const ByteSource& source, const std::string& name)
+      : source_(source), name_(name), entries_(list_zip(source, name)) {}
 
   /// The array, or nothing where the archive has none of that name.
   template <class T>
@@ -23,7 +22,11 @@ class Archive {
     const auto entry = entries_.find(array + ".npy");
     if (entry == entries_.end()) return std::nullopt;
     const std::string label = label_of(array);
-    return parse_npy<T>(read_zip_member(bytes_, entry->second, label), label);
+    Stretch contents(source_, find_zip_contents(source_, entry->second, label), entry->second.size);
+    NpyArray<T> found = parse_npy<T>(contents, label);
+    if (contents.crc() != entry->second.crc)
+      refuse(array, "its contents do not have the checksum that the archive states");
+    return found;
   }
 
   [[noreturn]] void refuse(const std::string& array, const std::string& what) const {
@@ -39,9 +42,9 @@ class Archive {
  private:
   std::string label_of(const std::string& array) const { return fmt::format("{}: array '{}'", name_, array); }
 
-  std::span<const std::byte> bytes_;
+  const ByteSource& source_;
   std::string name_;
-  std::map<std::string, std::size_t> entries_;
+  std::map<std::string, ZipEntry> entries_;
 };
 
 std::vector<Index> to_indices(const Archive& archive, const std::string& array,
@@ -74,10 +77,8 @@ void read_faces(const Archive& archive, Mesh& mesh) {
   }
 }
 
-}  // namespace
-
-Sequence parse_npz(std::span<const std::byte> bytes, const std::string& name) {
-  const Archive archive(bytes, name);
+Sequence parse_archive(const ByteSource& source, const std::string& name) {
+  const Archive archive(source, name);
   auto frames = archive.find<float>("frames");
   if (!frames) archive.refuse("frames", "missing; expected frames × vertices × 3 positions");
   if (frames->shape.size() != 3 || frames->shape[2] != 3 || frames->values.empty())
@@ -85,8 +86,7 @@ Sequence parse_npz(std::span<const std::byte> bytes, const std::string& name) {
                                          fmt::join(frames->shape, ", ")));
   Sequence sequence;
   sequence.name = name;
-  sequence.frames = Frames(frames->shape[0], frames->shape[1]);
-  sequence.frames.data() = std::move(frames->values);
+  sequence.frames = Frames(frames->shape[0], frames->shape[1], std::move(frames->values));
   const std::size_t vertices = sequence.frames.vertex_count();
   if (const auto rest = archive.find<float>("rest")) {
     archive.check_shape("rest", *rest, {vertices, 3});
@@ -105,8 +105,14 @@ Sequence parse_npz(std::span<const std::byte> bytes, const std::string& name) {
   return sequence;
 }
 
+}  // namespace
+
+Sequence parse_npz(std::span<const std::byte> bytes, const std::string& name) {
+  return parse_archive(ByteSource(bytes), name);
+}
+
 Sequence read_npz(const std::filesystem::path& path) {
-  Sequence sequence = parse_npz(read_file(path), path.string());
+  Sequence sequence = parse_archive(ByteSource(path), path.string());
   sequence.name = path.stem().string();
   return sequence;
 }

@@ -35,24 +35,6 @@ constexpr auto kCrcTables = [] {
   return tables;
 }();
 
-std::uint32_t extend_crc(std::uint32_t crc, std::span<const std::byte> bytes) {
-  crc = ~crc;
-  const std::byte* at = bytes.data();
-  std::size_t left = bytes.size();
-  for (; left >= 8; left -= 8, at += 8) {
-    std::uint32_t low = 0;
-    std::uint32_t high = 0;
-    std::memcpy(&low, at, 4);
-    std::memcpy(&high, at + 4, 4);
-    low ^= crc;
-    crc = kCrcTables[7][low & 0xffU] ^ kCrcTables[6][low >> 8 & 0xffU] ^ kCrcTables[5][low >> 16 & 0xffU] ^
-          kCrcTables[4][low >> 24] ^ kCrcTables[3][high & 0xffU] ^ kCrcTables[2][high >> 8 & 0xffU] ^
-          kCrcTables[1][high >> 16 & 0xffU] ^ kCrcTables[0][high >> 24];
-  }
-  for (; left > 0; --left, ++at) crc = (crc >> 8) ^ kCrcTables[0][(crc ^ std::to_integer<std::uint32_t>(*at)) & 0xffU];
-  return ~crc;
-}
-
 template <class T>
 T load(std::span<const std::byte> bytes, std::size_t offset) {
   T value;
@@ -92,62 +74,84 @@ void add_common(Record& record, std::uint32_t crc, std::uint32_t size, const std
   throw Error(ErrorKind::input, fmt::format("{}: {}", name, what));
 }
 
-/// Offset of the end record, which only a comment may follow.
-std::size_t find_end(std::span<const std::byte> bytes, const std::string& name) {
-  if (bytes.size() >= kEndSize) {
-    const std::size_t longest_comment = std::min<std::size_t>(bytes.size() - kEndSize, 0xffff);
-    for (std::size_t comment = 0; comment <= longest_comment; ++comment) {
-      const std::size_t at = bytes.size() - kEndSize - comment;
-      if (load<std::uint32_t>(bytes, at) == kEndSignature && load<std::uint16_t>(bytes, at + 20) == comment) return at;
-    }
+/// The end record and what lies before it in the last bytes of an archive; only a comment may follow it.
+struct Tail {
+  std::size_t end;  // offset of the record in the archive
+  std::size_t count;
+  std::size_t directory;
+};
+
+Tail find_end(const ByteSource& source, const std::string& name) {
+  constexpr std::size_t kLongest = kEndSize + 0xffff;
+  const std::size_t begin = source.size() - std::min(source.size(), kLongest);
+  const std::vector<std::byte> bytes = source.read(begin, kLongest);
+  for (std::size_t comment = 0; comment + kEndSize <= bytes.size(); ++comment) {
+    const std::size_t at = bytes.size() - kEndSize - comment;
+    if (load<std::uint32_t>(bytes, at) == kEndSignature && load<std::uint16_t>(bytes, at + 20) == comment)
+      return {begin + at, load<std::uint16_t>(bytes, at + 10), load<std::uint32_t>(bytes, at + 16)};
   }
   refuse(name, "not a zip archive, or cut off before its end");
 }
 
 }  // namespace
 
-std::uint32_t crc32(std::span<const std::byte> bytes) {
-  return extend_crc(0, bytes);
+std::uint32_t extend_crc(std::uint32_t crc, std::span<const std::byte> bytes) {
+  crc = ~crc;
+  const std::byte* at = bytes.data();
+  std::size_t left = bytes.size();
+  for (; left >= 8; left -= 8, at += 8) {
+    std::uint32_t low = 0;
+    std::uint32_t high = 0;
+    std::memcpy(&low, at, 4);
+    std::memcpy(&high, at + 4, 4);
+    low ^= crc;
+    crc = kCrcTables[7][low & 0xffU] ^ kCrcTables[6][low >> 8 & 0xffU] ^ kCrcTables[5][low >> 16 & 0xffU] ^
+          kCrcTables[4][low >> 24] ^ kCrcTables[3][high & 0xffU] ^ kCrcTables[2][high >> 8 & 0xffU] ^
+          kCrcTables[1][high >> 16 & 0xffU] ^ kCrcTables[0][high >> 24];
+  }
+  for (; left > 0; --left, ++at) crc = (crc >> 8) ^ kCrcTables[0][(crc ^ std::to_integer<std::uint32_t>(*at)) & 0xffU];
+  return ~crc;
 }
 
-std::map<std::string, std::size_t> list_zip(std::span<const std::byte> bytes, const std::string& name) {
-  const std::size_t end = find_end(bytes, name);
-  const std::size_t count = load<std::uint16_t>(bytes, end + 10);
-  std::size_t at = load<std::uint32_t>(bytes, end + 16);
-  if (at == 0xffffffffU) refuse(name, "a zip archive of 4 GiB or more, which is not supported");
-  std::map<std::string, std::size_t> members;
-  for (std::size_t i = 0; i < count; ++i) {
-    if (at > end || end - at < kEntrySize || load<std::uint32_t>(bytes, at) != kEntrySignature)
-      refuse(name, fmt::format("entry {} of {} of the zip directory is damaged", i, count));
+std::map<std::string, ZipEntry> list_zip(const ByteSource& source, const std::string& name) {
+  const Tail tail = find_end(source, name);
+  if (tail.directory == 0xffffffffU) refuse(name, "a zip archive of 4 GiB or more, which is not supported");
+  const auto damaged = [&](std::size_t i) {
+    refuse(name, fmt::format("entry {} of {} of the zip directory is damaged", i, tail.count));
+  };
+  if (tail.directory > tail.end) damaged(0);
+  const std::vector<std::byte> bytes = source.read(tail.directory, tail.end - tail.directory);
+  std::map<std::string, ZipEntry> members;
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < tail.count; ++i) {
+    if (bytes.size() - at < kEntrySize || load<std::uint32_t>(bytes, at) != kEntrySignature) damaged(i);
     const std::size_t name_size = load<std::uint16_t>(bytes, at + 28);
     const std::size_t rest = name_size + load<std::uint16_t>(bytes, at + 30) + load<std::uint16_t>(bytes, at + 32);
-    if (end - at - kEntrySize < rest)
-      refuse(name, fmt::format("entry {} of {} of the zip directory is damaged", i, count));
+    if (bytes.size() - at - kEntrySize < rest) damaged(i);
     const std::string member(reinterpret_cast<const char*>(bytes.data() + at + kEntrySize), name_size);
-    if (!members.try_emplace(member, at).second) refuse(name, fmt::format("holds '{}' twice", member));
+    ZipEntry entry{};
+    entry.crc = load<std::uint32_t>(bytes, at + 16);
+    entry.size = load<std::uint32_t>(bytes, at + 24);
+    entry.local = load<std::uint32_t>(bytes, at + 42);
+    const bool encrypted = (load<std::uint16_t>(bytes, at + 8) & 1U) != 0;
+    const auto method = load<std::uint16_t>(bytes, at + 10);
+    entry.stored = method == 0 && !encrypted && load<std::uint32_t>(bytes, at + 20) == entry.size;
+    if (!members.try_emplace(member, entry).second) refuse(name, fmt::format("holds '{}' twice", member));
     at += kEntrySize + rest;
   }
   return members;
 }
 
-std::span<const std::byte> read_zip_member(std::span<const std::byte> bytes, std::size_t entry,
-                                           const std::string& name) {
-  const auto flags = load<std::uint16_t>(bytes, entry + 8);
-  const auto method = load<std::uint16_t>(bytes, entry + 10);
-  const auto crc = load<std::uint32_t>(bytes, entry + 16);
-  const std::size_t packed = load<std::uint32_t>(bytes, entry + 20);
-  const std::size_t size = load<std::uint32_t>(bytes, entry + 24);
-  const std::size_t local = load<std::uint32_t>(bytes, entry + 42);
-  if (method != 0 || (flags & 1U) != 0 || packed != size)
-    refuse(name, "compressed or encrypted; expected a plain archive as np.savez writes it");
-  if (local > bytes.size() || bytes.size() - local < kLocalSize || load<std::uint32_t>(bytes, local) != kLocalSignature)
+std::size_t find_zip_contents(const ByteSource& source, const ZipEntry& entry, const std::string& name) {
+  if (!entry.stored) refuse(name, "compressed or encrypted; expected a plain archive as np.savez writes it");
+  const std::vector<std::byte> header =
+      entry.local < source.size() ? source.read(entry.local, kLocalSize) : std::vector<std::byte>();
+  if (header.size() < kLocalSize || load<std::uint32_t>(header, 0) != kLocalSignature)
     refuse(name, "its header lies outside the archive");
   const std::size_t start =
-      local + kLocalSize + load<std::uint16_t>(bytes, local + 26) + load<std::uint16_t>(bytes, local + 28);
-  if (start > bytes.size() || bytes.size() - start < size) refuse(name, "its contents lie outside the archive");
-  const std::span<const std::byte> contents = bytes.subspan(start, size);
-  if (crc32(contents) != crc) refuse(name, "its contents do not have the checksum that the archive states");
-  return contents;
+      entry.local + kLocalSize + load<std::uint16_t>(header, 26) + load<std::uint16_t>(header, 28);
+  if (start > source.size() || source.size() - start < entry.size) refuse(name, "its contents lie outside the archive");
+  return start;
 }
 
 void write_zip(const std::filesystem::path& path, const std::vector<ZipMember>& members) {

@@ -8,20 +8,27 @@
 #include <string>
 #include <vector>
 
+#include "io/byte_source.h"
+
 /// Just enough zip for NPZ: stored members, one disk, below 4 GiB.
 namespace sinew {
 
-/// CRC-32 as zip and PNG have it.
-std::uint32_t crc32(std::span<const std::byte> bytes);
+/// CRC-32 as zip and PNG have it, of bytes that follow those of checksum `crc`; 0 where none do.
+std::uint32_t extend_crc(std::uint32_t crc, std::span<const std::byte> bytes);
 
-/// Where the directory entry of each member lies, by member name. Throws Error{input} when the directory is damaged or
-/// names a member twice.
-std::map<std::string, std::size_t> list_zip(std::span<const std::byte> bytes, const std::string& name);
+/// A member as the directory states it.
+struct ZipEntry {
+  std::uint32_t crc;
+  std::size_t size;
+  std::size_t local;  // offset of its own header
+  bool stored;        // neither compressed nor encrypted
+};
 
-/// The contents that the directory entry at `entry` refers to, as a view into `bytes`. Throws Error{input} when they
-/// lie outside `bytes`, are compressed or encrypted, or do not have the checksum that the entry states.
-std::span<const std::byte> read_zip_member(std::span<const std::byte> bytes, std::size_t entry,
-                                           const std::string& name);
+/// Throws Error{input} when the directory is damaged or names a member twice.
+std::map<std::string, ZipEntry> list_zip(const ByteSource& source, const std::string& name);
+
+/// Where the contents of a member begin. Throws Error{input} when they lie outside the source or are not just stored.
+std::size_t find_zip_contents(const ByteSource& source, const ZipEntry& entry, const std::string& name);
 
 /// Contents of a member, in parts so that large arrays need no copy.
 struct ZipMember {

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sinew/core/mesh.h"
@@ -14,7 +16,12 @@ class Frames {
  public:
   Frames() = default;
   Frames(std::size_t frames, std::size_t vertices)
-      : vertices_(vertices), data_(frames * vertices * 3), frames_(frames) {}
+      : Frames(frames, vertices, std::vector<float>(frames * vertices * 3)) {}
+  /// Takes over values that are in order already: frames × vertices × 3.
+  Frames(std::size_t frames, std::size_t vertices, std::vector<float> values)
+      : vertices_(vertices), data_(std::move(values)), frames_(frames) {
+    assert(data_.size() == frames * vertices * 3);
+  }
 
   std::size_t count() const { return frames_; }
   std::size_t vertex_count() const { return vertices_; }
