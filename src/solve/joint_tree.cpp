@@ -11,6 +11,7 @@ namespace sinew {
 namespace {
 
 constexpr std::size_t kFrameGrain = 4;
+constexpr double kSmallTurn = 0.05;  // radians up to which the factor of a step serves the next
 
 Eigen::Matrix3d cross_matrix(const Eigen::Vector3d& a) {
   Eigen::Matrix3d out;
@@ -24,86 +25,140 @@ Eigen::Matrix3d exponential(const Eigen::Vector3d& w) {
                    : Eigen::Matrix3d(Eigen::Matrix3d::Identity());
 }
 
-/// L with T = Z L, (3B+1)×4B: how rotations and the root translation make up the transforms.
-Eigen::MatrixXd kinematic_map(const JointTree& tree) {
+/// L M, (3B+1)×n from 4B×n, for the L with T = Z L: how rotations and the root's translation make up the transforms.
+/// The translation of a bone is carried by all joints above it, so sums over subtrees take the place of the product.
+Eigen::MatrixXd mapped(const JointTree& tree, const Eigen::MatrixXd& M) {
   const int B = tree.bones();
-  Eigen::MatrixXd L = Eigen::MatrixXd::Zero(3 * B + 1, 4 * B);
-  for (int b = 0; b < B; ++b) {
-    L.block<3, 3>(3 * b, 4 * b).setIdentity();
-    auto t = L.col(4 * b + 3);
-    if (tree.parent[b] < 0) {
-      t[3 * B] = 1;
-      continue;
+  Eigen::MatrixXd out = Eigen::MatrixXd::Zero(3 * B + 1, M.cols());
+  Eigen::VectorXd carried(B);  // by the joint of each bone
+  for (Eigen::Index i = 0; i < M.cols(); ++i) {
+    const auto from = M.col(i);
+    auto to = out.col(i);
+    for (int b = 0; b < B; ++b) carried[b] = from[4 * b + 3];
+    for (int b = B - 1; b >= 0; --b) {
+      const int p = tree.parent[b];
+      to.segment<3>(3 * b) += from.segment<3>(4 * b);
+      if (p < 0) {
+        to[3 * B] += carried[b];
+        continue;
+      }
+      const Eigen::Vector3d moment = carried[b] * tree.joint.col(b);
+      to.segment<3>(3 * b) -= moment;
+      to.segment<3>(3 * p) += moment;
+      carried[p] += carried[b];
     }
-    const int p = tree.parent[b];
-    t = L.col(4 * p + 3);
-    t.segment<3>(3 * p) += tree.joint.col(b);
-    t.segment<3>(3 * b) -= tree.joint.col(b);
   }
-  return L;
+  return out;
 }
 
-/// The products of the data with Z instead of T: A = L S Lᵀ, D = C Lᵀ.
+using Rows = Eigen::Matrix<double, Eigen::Dynamic, 3>;  // Zᵀ: a row for each column of Z
+
+/// The products of the data with Z instead of T: A = L S Lᵀ, D = C Lᵀ (here its transpose).
 struct FrameProblem {
   const Eigen::MatrixXd& A;
-  Eigen::Matrix3Xd D;  // 3×(3B+1)
+  Rows D;  // (3B+1)×3
 };
 
-double objective(const FrameProblem& problem, const Eigen::Matrix3Xd& Z) {
-  return ((Z * problem.A).cwiseProduct(Z)).sum() - 2 * Z.cwiseProduct(problem.D).sum();
+/// A Z for the symmetric A, into P: one column of A for all three of Z.
+void multiply(const Eigen::MatrixXd& A, const Rows& Z, Rows& P) {
+  const Eigen::Index n = A.rows();
+  P.setZero(n, 3);
+  double* p0 = P.data();
+  double* p1 = p0 + n;
+  double* p2 = p1 + n;
+  for (Eigen::Index k = 0; k < n; ++k) {
+    const double* a = A.data() + k * n;
+    const double z0 = Z(k, 0), z1 = Z(k, 1), z2 = Z(k, 2);
+    for (Eigen::Index i = 0; i < n; ++i) {
+      p0[i] += z0 * a[i];
+      p1[i] += z1 * a[i];
+      p2[i] += z2 * a[i];
+    }
+  }
 }
 
-/// Gauss–Newton system of the rotations R_b ← exp(w_b) R_b and the translation: H y = −g.
-void linearise(const FrameProblem& problem, const Eigen::Matrix3Xd& Z, Eigen::MatrixXd& H, Eigen::VectorXd& g) {
-  const auto B = static_cast<int>(Z.cols() / 3);
-  const Eigen::Matrix3Xd G = Z * problem.A - problem.D;
-  H.resize(3 * B + 3, 3 * B + 3);
+/// tr(Z A Zᵀ) − 2 tr(Zᵀ D), P being A Z.
+double objective(const FrameProblem& problem, const Rows& Z, const Rows& P) {
+  return Z.cwiseProduct(P - 2 * problem.D).sum();
+}
+
+/// Gradient with respect to R_b ← exp(w_b) R_b and the translation.
+void find_gradient(const FrameProblem& problem, const Rows& Z, const Rows& P, Eigen::VectorXd& g) {
+  const auto B = static_cast<int>(Z.rows() / 3);
   g.resize(3 * B + 3);
   for (int b = 0; b < B; ++b) {
-    const auto R = Z.middleCols<3>(3 * b);
     Eigen::Vector3d torque = Eigen::Vector3d::Zero();
-    for (int j = 0; j < 3; ++j) torque += R.col(j).cross(G.col(3 * b + j));
-    g.segment<3>(3 * b) = torque;
-    for (int c = 0; c <= b; ++c) {
-      const Eigen::Matrix3d M = R * problem.A.block<3, 3>(3 * b, 3 * c) * Z.middleCols<3>(3 * c).transpose();
-      H.block<3, 3>(3 * b, 3 * c) = M.trace() * Eigen::Matrix3d::Identity() - M.transpose();
+    for (int r = 3 * b; r < 3 * b + 3; ++r) {
+      const Eigen::Vector3d axis = Z.row(r).transpose();
+      torque += axis.cross(Eigen::Vector3d((P.row(r) - problem.D.row(r)).transpose()));
     }
-    H.block<3, 3>(3 * B, 3 * b) = cross_matrix(R * problem.A.block<3, 1>(3 * b, 3 * B)).transpose();
+    g.segment<3>(3 * b) = torque;
   }
-  H.bottomRightCorner<3, 3>() = problem.A(3 * B, 3 * B) * Eigen::Matrix3d::Identity();
-  g.tail<3>() = G.col(3 * B);
+  g.tail<3>() = (P.row(3 * B) - problem.D.row(3 * B)).transpose();
 }
 
-void improve_frame(const FrameProblem& problem, int steps, Eigen::Matrix3Xd& Z) {
-  const auto B = static_cast<int>(Z.cols() / 3);
-  double value = objective(problem, Z);
+/// Gauss–Newton matrix of the same; its lower triangle.
+void find_hessian(const FrameProblem& problem, const Rows& Z, Eigen::MatrixXd& H) {
+  const auto B = static_cast<int>(Z.rows() / 3);
+  H.resize(3 * B + 3, 3 * B + 3);
+  for (int c = 0; c < B; ++c) {
+    const Eigen::Matrix3d right = Z.middleRows<3>(3 * c);
+    for (int b = c; b < B; ++b) {
+      const Eigen::Matrix3d M =
+          Z.middleRows<3>(3 * b).transpose() * Eigen::Matrix3d(problem.A.block<3, 3>(3 * b, 3 * c)) * right;
+      H.block<3, 3>(3 * b, 3 * c) = M.trace() * Eigen::Matrix3d::Identity() - M.transpose();
+    }
+    H.block<3, 3>(3 * B, 3 * c) = cross_matrix(right.transpose() * problem.A.block<3, 1>(3 * c, 3 * B)).transpose();
+  }
+  H.bottomRightCorner<3, 3>() = problem.A(3 * B, 3 * B) * Eigen::Matrix3d::Identity();
+}
+
+/// Levenberg–Marquardt. The factor of a step serves the next as well while the turns are small.
+void improve_frame(const FrameProblem& problem, int steps, Rows& Z, RotationFactor& factor) {
+  const auto B = static_cast<int>(Z.rows() / 3);
+  bool reuse = factor.rows() == 3 * B + 3;
+  Rows P;
+  multiply(problem.A, Z, P);
+  double value = objective(problem, Z, P);
   double damping = 1e-4;
   Eigen::MatrixXd H;
   Eigen::VectorXd g;
+  Rows next;
+  Rows next_product;
   for (int step = 0; step < steps; ++step) {
-    linearise(problem, Z, H, g);
-    const double stiffness = std::max(H.diagonal().mean(), 1e-300);
+    find_gradient(problem, Z, P, g);
+    H.resize(0, 0);
     bool better = false;
     for (int attempt = 0; attempt < 6 && !better; ++attempt) {
-      Eigen::MatrixXd damped = H;
-      damped.diagonal().array() += damping * H.diagonal().array() + 1e-9 * stiffness;
-      const Eigen::LLT<Eigen::MatrixXd> factor(damped);
-      if (factor.info() != Eigen::Success) {
-        damping *= 10;
-        continue;
+      if (!reuse) {
+        if (H.size() == 0) find_hessian(problem, Z, H);
+        const double stiffness = std::max(H.diagonal().mean(), 1e-300);
+        Eigen::MatrixXd damped = H;
+        damped.diagonal().array() += damping * H.diagonal().array() + 1e-9 * stiffness;
+        factor.compute(damped);
+        if (factor.info() != Eigen::Success) {
+          damping *= 10;
+          continue;
+        }
       }
       const Eigen::VectorXd y = factor.solve(-g);
-      Eigen::Matrix3Xd next = Z;
-      for (int b = 0; b < B; ++b) next.middleCols<3>(3 * b) = exponential(y.segment<3>(3 * b)) * Z.middleCols<3>(3 * b);
-      next.col(3 * B) += y.tail<3>();
-      const double reached = objective(problem, next);
+      next = Z;
+      for (int b = 0; b < B; ++b)
+        next.middleRows<3>(3 * b) = Z.middleRows<3>(3 * b) * exponential(y.segment<3>(3 * b)).transpose();
+      next.row(3 * B) += y.tail<3>().transpose();
+      multiply(problem.A, next, next_product);
+      const double reached = objective(problem, next, next_product);
       if (std::isfinite(reached) && reached < value) {
         better = true;
         const bool small = value - reached <= 1e-12 * std::abs(value);
-        Z = next;
+        Z.swap(next);
+        P.swap(next_product);
         value = reached;
-        damping = std::max(1e-9, damping / 10);
+        if (!reuse) damping = std::max(1e-9, damping / 10);
         if (small) return;
+        reuse = y.head(3 * B).cwiseAbs().maxCoeff() < kSmallTurn;
+      } else if (reuse) {
+        reuse = false;
       } else {
         damping *= 10;
       }
@@ -155,19 +210,21 @@ double gram_objective(const Eigen::Matrix3Xd& T, const Eigen::MatrixXd& S, const
 }
 
 void update_rotations(const JointTree& tree, const Eigen::MatrixXd& S, const std::vector<Eigen::Matrix3Xd>& C,
-                      int steps, int threads, JointPoses& poses) {
+                      int steps, int threads, JointPoses& poses, std::vector<RotationFactor>* kept) {
   const int B = tree.bones();
-  const Eigen::MatrixXd L = kinematic_map(tree);
-  const Eigen::MatrixXd A = L * S * L.transpose();
+  const Eigen::MatrixXd A = mapped(tree, mapped(tree, S).transpose());
+  if (kept != nullptr) kept->resize(poses.frames());
   parallel_for(poses.frames(), kFrameGrain, threads, [&](std::size_t first, std::size_t last) {
+    RotationFactor own;
     for (std::size_t f = first; f < last; ++f) {
-      const FrameProblem problem{A, C[f] * L.transpose()};
-      Eigen::Matrix3Xd Z(3, 3 * B + 1);
-      Z << poses.rotation[f], poses.root.col(static_cast<Eigen::Index>(f));
-      improve_frame(problem, steps, Z);
-      for (int b = 0; b < B; ++b) orthonormalise(Z.middleCols<3>(3 * b));
-      poses.rotation[f] = Z.leftCols(3 * B);
-      poses.root.col(static_cast<Eigen::Index>(f)) = Z.col(3 * B);
+      const FrameProblem problem{A, mapped(tree, C[f].transpose())};
+      Rows Z(3 * B + 1, 3);
+      Z << poses.rotation[f].transpose(), poses.root.col(static_cast<Eigen::Index>(f)).transpose();
+      if (kept == nullptr) own = RotationFactor();
+      improve_frame(problem, steps, Z, kept == nullptr ? own : (*kept)[f]);
+      poses.rotation[f] = Z.topRows(3 * B).transpose();
+      for (int b = 0; b < B; ++b) orthonormalise(poses.rotation[f].middleCols<3>(3 * b));
+      poses.root.col(static_cast<Eigen::Index>(f)) = Z.row(3 * B).transpose();
     }
   });
 }

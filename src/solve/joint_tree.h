@@ -1,6 +1,6 @@
 #pragma once
 
-#include <Eigen/Core>
+#include <Eigen/Cholesky>
 #include <vector>
 
 namespace sinew {
@@ -38,9 +38,13 @@ JointPoses poses_of(const std::vector<Eigen::Matrix3Xd>& transforms);
 /// Squared error of one frame but for the constant |V|²: tr(T S Tᵀ) − 2 tr(Tᵀ C).
 double gram_objective(const Eigen::Matrix3Xd& T, const Eigen::MatrixXd& S, const Eigen::Matrix3Xd& C);
 
-/// Levenberg–Marquardt steps on all rotations and the root translation of every frame; never raises the error.
+/// Of the normal equations of one frame. It costs most of a step and serves the next as well where little has changed.
+using RotationFactor = Eigen::LLT<Eigen::MatrixXd>;
+
+/// Levenberg–Marquardt steps on all rotations and the root translation of every frame; never raises the error. Factors
+/// may be kept (one per frame) from one call for the next: a step that they do not serve is done anew.
 void update_rotations(const JointTree& tree, const Eigen::MatrixXd& S, const std::vector<Eigen::Matrix3Xd>& C,
-                      int steps, int threads, JointPoses& poses);
+                      int steps, int threads, JointPoses& poses, std::vector<RotationFactor>* kept = nullptr);
 
 /// Least-squares joint positions and root translations for given rotations. A joint that the motion leaves free along
 /// some direction is drawn towards `anchor` (3×B) with weight `mu` relative to its own stiffness; root

@@ -54,11 +54,12 @@ void strict_round(Rigging& rig, JointPoses& poses, int steps) {
   const int threads = rig.problem->threads();
   const WeightSums& sums = rig.state.sums;
   const std::vector<Eigen::Matrix3Xd> C = full_products(*rig.problem, sums);
-  update_rotations(rig.tree, sums.S, C, steps, threads, poses);
+  std::vector<RotationFactor> kept;
+  update_rotations(rig.tree, sums.S, C, steps, threads, poses, &kept);
   if (!rig.joints_stay) {
     update_joints(sums.S, C, anchors_of(rig), kJointPull, rig.tree, poses);
     rig.symmetry.apply_to(rig.tree.joint);
-    update_rotations(rig.tree, sums.S, C, 1, threads, poses);
+    update_rotations(rig.tree, sums.S, C, 1, threads, poses, &kept);
   }
   set_frames(*rig.problem, transforms_of(rig.tree, poses), rig.state.D);
 }
