@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
 #include <optional>
 
 #include "sinew/core/error.h"
@@ -27,6 +30,10 @@ constexpr std::size_t kSearchFrames = 110;     // at most, the same
 constexpr double kSearchTruncation = 0.1;      // E_RMS that the reduction of the search may leave out
 constexpr int kSwapPeriod = 4;                 // every so many passes a vertex tries to exchange a bone
 constexpr int kStartRounds = 30;               // under strict joints before starts are compared
+constexpr int kTrialRounds = 4;                // before those that are behind are given up
+constexpr double kBehind = 1.4;                // times the least E_RMS of the starts
+constexpr double kFewestClusters = 1.2;        // to start from, times the bones
+constexpr double kMostClusters = 2.5;          // the same
 constexpr int kLoosenings = 10;                // at most, of the influences of all vertices, at the end
 constexpr double kLoosenGain = 5e-4;           // of the error, for which another follows
 constexpr int kLoosenRounds = 12;              // before and after each
@@ -100,10 +107,8 @@ std::vector<std::size_t> cluster_counts(const SkeletonOptions& options) {
   return counts;
 }
 
-/// Free bones, tree, soft joints. False: asked to stop.
+/// Tree, soft joints. False: asked to stop.
 bool joint_softly(Rigging& rig, const SkeletonOptions& options, const Progress& progress) {
-  free_iterations(rig);
-  if (options.max_bones > 0) shrink_free(rig, options.max_bones);
   rig.tree = adopt_edges(spanning_tree(rig.state, *rig.problem), rig.state);
   const int fewest = options.keep_all_bones ? rig.state.bones() : std::max(1, options.max_bones);
   return soft_rigging(rig, options.soft_iterations, fewest, progress);
@@ -118,11 +123,14 @@ bool start_from(const MotionClusters& clusters, const Whole& whole, const Skelet
   if (options.max_bones > 0) {
     rig.state.D = clusters.D;
     rig.state.weights = weights_at(weights, whole.chosen);
+    free_iterations(rig);
+    shrink_free(rig, options.max_bones);
     finished = joint_softly(rig, options, progress);
   } else {
     Rigging smooth{&whole.problem, &whole.edges, {}, {}, rig.influences, kStartSmoothness, 1, 0};
     smooth.state.D = clusters.D;
     smooth.state.weights = weights;
+    free_iterations(smooth);
     finished = joint_softly(smooth, options, progress);
     rig.tree = smooth.tree;
     rig.state.D = smooth.state.D;
@@ -174,27 +182,85 @@ bool best_start(const std::vector<std::size_t>& counts, const Whole& whole, cons
   return true;
 }
 
+/// Starts with ever fewer bones. What does not depend on the number of bones is done once: the clusters, of numbers
+/// that are a quarter of an octave apart, and their free bones, which go on from where the last start left them.
+class FewerBones {
+ public:
+  FewerBones(const Whole& whole, const SkeletonOptions& options, const Rigging& empty)
+      : whole_(whole), options_(options), empty_(empty) {
+    options_.max_bones = 0;
+  }
+
+  /// The best of several starts with so many bones, no more than before, if better than what there is. Those that are
+  /// behind after a few rounds are given up. False: asked to stop.
+  bool start_with(int bones, const Progress& progress, Rigging& rig) {
+    options_.max_bones = bones;
+    std::vector<Rigging> tried;
+    double least = std::numeric_limits<double>::infinity();
+    for (const std::size_t count : cluster_numbers(bones)) {
+      tried.push_back(free_bones(count));
+      Rigging& start = tried.back();
+      if (!joint_softly(start, options_, progress)) return false;
+      strict_rounds(start, 1, 12);
+      converge(start, kTrialRounds);
+      least = std::min(least, start.e_rms());
+    }
+    for (Rigging& start : tried) {
+      if (start.e_rms() > kBehind * least) continue;
+      if (!report(progress, "search", 0)) return false;
+      converge(start, kStartRounds - kTrialRounds);
+      if (start.state.squares < rig.state.squares) rig = std::move(start);
+    }
+    return true;
+  }
+
+ private:
+  static std::vector<std::size_t> cluster_numbers(int bones) {
+    std::vector<std::size_t> out;
+    for (int quarters = 0;; ++quarters) {
+      const double count = std::round(std::exp2(quarters / 4.0));
+      if (count > kMostClusters * bones) return out;
+      const bool fresh = out.empty() || static_cast<double>(out.back()) < count;
+      if (count >= kFewestClusters * bones && fresh) out.push_back(static_cast<std::size_t>(count));
+    }
+  }
+
+  Rigging free_bones(std::size_t clusters) {
+    const auto [place, fresh] = free_.try_emplace(clusters, empty_);
+    Rigging& rig = place->second;
+    if (fresh) {
+      const MotionClusters parts = parts_of(whole_.problem, clusters);
+      rig.state.D = parts.D;
+      rig.state.weights = weights_at(weights_of(parts, rig.influences), whole_.chosen);
+      free_iterations(rig);
+    }
+    shrink_free(rig, options_.max_bones);
+    return rig;
+  }
+
+  const Whole& whole_;
+  SkeletonOptions options_;
+  const Rigging& empty_;
+  std::map<std::size_t, Rigging> free_;  // by the number of clusters
+};
+
 /// As many bones as the error asks for, where the motion put them. Which bones remain when others are dropped depends
 /// on the way there, so the number that remains is started from anew; then more may go, and one fewer is started from.
 bool find_number(const Whole& whole, const SkeletonOptions& options, const Progress& progress, const Rigging& empty,
                  Rigging& rig) {
-  const auto start_with = [&](int bones, Rigging& tried) {
-    SkeletonOptions given = options;
-    given.max_bones = bones;
-    return best_start(cluster_counts(given), whole, given, progress, empty, tried);
-  };
+  FewerBones anew(whole, options, empty);
   while (grow_if_worth_it(rig, options.seed) && report(progress, "search", 0)) continue;
   int started = 0;
   while (rig.state.bones() > 1) {
     drop_cheap_bones(rig, progress);
     if (rig.state.bones() != started) {
       started = rig.state.bones();
-      if (!start_with(started, rig)) return false;
+      if (!anew.start_with(started, progress, rig)) return false;
       continue;
     }
     if (started < 2) break;
     Rigging fewer = empty;
-    if (!start_with(--started, fewer)) return false;
+    if (!anew.start_with(--started, progress, fewer)) return false;
     if (!will_do(fewer, rig)) break;
     rig = std::move(fewer);
   }
