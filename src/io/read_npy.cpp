@@ -123,7 +123,7 @@ Header read_header(Stretch& stretch, const std::string& name) {
   const std::string start = read_text(stretch, std::min<std::size_t>(8, stretch.left()), name);
   if (!start.starts_with("\x93NUMPY") || start.size() < 8)
     throw Error(ErrorKind::input, fmt::format("{}: does not begin as a NumPy array", name));
-  const int version = start[6];
+  const int version = static_cast<unsigned char>(start[6]);
   if (version < 1 || version > 3)
     throw Error(ErrorKind::input, fmt::format("{}: NumPy array format {}, expected 1 to 3", name, version));
   std::size_t length = 0;
