@@ -1,17 +1,29 @@
 #include "sinew/math/parallel.h"
 
 #include <tbb/blocked_range.h>
+#include <tbb/global_control.h>
+#include <tbb/info.h>
 #include <tbb/parallel_for.h>
 #include <tbb/partitioner.h>
 #include <tbb/task_arena.h>
 
-#include <thread>
+#include <algorithm>
 
 namespace sinew {
+namespace {
+
+/// As many threads as are asked for, also where the process may use fewer cores: TBB would grant less and write a
+/// warning to stderr, which is the program's.
+void allow_more_threads_than_cores() {
+  constexpr std::size_t kMost = 256;  // what TBB makes room for on any machine
+  static const tbb::global_control allowed(tbb::global_control::max_allowed_parallelism, kMost);
+}
+
+}  // namespace
 
 int resolve_threads(int threads) {
   if (threads > 0) return threads;
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  return std::max(1, tbb::info::default_concurrency());  // cores that this process may use
 }
 
 void parallel_for(std::size_t n, std::size_t grain, int threads,
@@ -24,6 +36,7 @@ void parallel_for(std::size_t n, std::size_t grain, int threads,
     for (std::size_t c = 0; c < chunks; ++c) run_chunk(c);
     return;
   }
+  allow_more_threads_than_cores();
   tbb::task_arena arena(workers);
   arena.execute([&] {
     tbb::parallel_for(

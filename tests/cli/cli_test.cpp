@@ -1,3 +1,5 @@
+#include <sched.h>
+
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -125,6 +127,20 @@ TEST_F(Program, TheSameSeedGivesTheSameFileForAnyThreadCount) {
   ASSERT_EQ(run({"solve", "walk.pc2", "-o", "one.glb", "--bones", "9", "--threads", "1"}).status, 0);
   ASSERT_EQ(run({"solve", "walk.pc2", "-o", "two.glb", "--bones", "9", "--threads", "2"}).status, 0);
   EXPECT_EQ(text_of(folder_ / "one.glb"), text_of(folder_ / "two.glb"));
+}
+
+TEST_F(Program, MoreThreadsThanCoresAreNoReasonToComplain) {
+  const auto on_one_core = [] {
+    cpu_set_t cores;
+    CPU_ZERO(&cores);
+    CPU_SET(sched_getcpu(), &cores);
+    sched_setaffinity(0, sizeof cores, &cores);
+  };
+  for (const char* threads : {"0", "2", "7"}) {
+    const Result result = run({"solve", "walk.pc2", "-o", "r.glb", "--bones", "6", "--threads", threads}, on_one_core);
+    EXPECT_EQ(result.status, 0);
+    EXPECT_EQ(result.err, "") << threads;
+  }
 }
 
 TEST_F(Program, TheMatrixKernelsOfAnyProcessorLeadToMuchTheSameError) {
