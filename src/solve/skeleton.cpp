@@ -33,7 +33,7 @@ constexpr int kStartRounds = 30;               // under strict joints before sta
 constexpr int kTrialRounds = 4;                // before those that are behind are given up
 constexpr double kBehind = 1.4;                // times the least E_RMS of the starts
 constexpr double kFewestClusters = 1.2;        // to start from, times the bones
-constexpr double kMostClusters = 2.5;          // the same
+constexpr double kMostClusters = 2.0;          // the same
 constexpr int kLoosenings = 10;                // at most, of the influences of all vertices, at the end
 constexpr double kLoosenGain = 5e-4;           // of the error, for which another follows
 constexpr int kLoosenRounds = 12;              // before and after each
@@ -43,6 +43,7 @@ constexpr double kHardlyRises = 1.03;          // of the error, for which a bone
 constexpr double kRisesUnseen = 1.3;           // the same below kGoodEnough
 constexpr double kWorthIt = 0.9;               // of the error, for which a sixth more bones are added
 constexpr int kMostBones = 64;                 // to which they are added
+constexpr int kGrowths = 3;                    // at most, once none can be dropped
 constexpr int kDropRounds = 10;                // before either is judged
 constexpr double kStill = 5e-3;  // E_RMS that the common rigid motion may leave for a sequence to count as not moving
 
@@ -142,17 +143,6 @@ bool start_from(const MotionClusters& clusters, const Whole& whole, const Skelet
   return finished && converge(rig, kStartRounds);
 }
 
-/// Adds bones where that lowers the error markedly.
-bool grow_if_worth_it(Rigging& rig, std::uint64_t seed) {
-  if (rig.e_rms() < kGoodEnough || rig.state.bones() >= kMostBones) return false;
-  Rigging tried = rig;
-  grow_by(tried, std::max(1, rig.state.bones() / 6), seed + static_cast<std::uint64_t>(rig.state.bones()));
-  converge(tried, kDropRounds);
-  if (tried.e_rms() > kWorthIt * rig.e_rms()) return false;
-  rig = std::move(tried);
-  return true;
-}
-
 /// Whether a skeleton with a bone fewer will do: the error hardly rises, or stays too small to see.
 bool will_do(const Rigging& fewer, const Rigging& rig) {
   const double rise = fewer.e_rms() < kGoodEnough ? kRisesUnseen : kHardlyRises;
@@ -228,7 +218,7 @@ class FewerBones {
   Rigging free_bones(std::size_t clusters) {
     const auto [place, fresh] = free_.try_emplace(clusters, empty_);
     Rigging& rig = place->second;
-    if (fresh) {
+    if (fresh || rig.state.bones() < options_.max_bones) {
       const MotionClusters parts = parts_of(whole_.problem, clusters);
       rig.state.D = parts.D;
       rig.state.weights = weights_at(weights_of(parts, rig.influences), whole_.chosen);
@@ -244,13 +234,30 @@ class FewerBones {
   std::map<std::size_t, Rigging> free_;  // by the number of clusters
 };
 
+/// A sixth more bones where that lowers the error markedly: added to those there are or, where that does not do, all
+/// started anew. False: it does not, or asked to stop.
+bool grow_if_worth_it(FewerBones& anew, std::uint64_t seed, const Progress& progress, Rigging& rig) {
+  if (rig.e_rms() < kSearchTruncation || rig.state.bones() >= kMostBones || !report(progress, "search", 0))
+    return false;
+  const double worth = rig.e_rms() * (rig.e_rms() < kGoodEnough ? 1 / kRisesUnseen : kWorthIt);
+  Rigging more = rig;
+  grow_by(more, std::max(1, rig.state.bones() / 6), seed + static_cast<std::uint64_t>(rig.state.bones()));
+  converge(more, kDropRounds);
+  if (more.e_rms() > worth && !anew.start_with(more.state.bones(), progress, more)) return false;
+  if (more.e_rms() > worth) return false;
+  rig = std::move(more);
+  return true;
+}
+
 /// As many bones as the error asks for, where the motion put them. Which bones remain when others are dropped depends
 /// on the way there, so the number that remains is started from anew; then more may go, and one fewer is started from.
+/// Where that will not do, some more may: who comes from few clusters has not seen what many bones can do.
 bool find_number(const Whole& whole, const SkeletonOptions& options, const Progress& progress, const Rigging& empty,
                  Rigging& rig) {
   FewerBones anew(whole, options, empty);
-  while (grow_if_worth_it(rig, options.seed) && report(progress, "search", 0)) continue;
+  while (rig.e_rms() >= kGoodEnough && grow_if_worth_it(anew, options.seed, progress, rig)) continue;
   int started = 0;
+  int growths = 0;
   while (rig.state.bones() > 1) {
     drop_cheap_bones(rig, progress);
     if (rig.state.bones() != started) {
@@ -258,11 +265,16 @@ bool find_number(const Whole& whole, const SkeletonOptions& options, const Progr
       if (!anew.start_with(started, progress, rig)) return false;
       continue;
     }
-    if (started < 2) break;
     Rigging fewer = empty;
-    if (!anew.start_with(--started, progress, fewer)) return false;
-    if (!will_do(fewer, rig)) break;
-    rig = std::move(fewer);
+    if (started > 1 && !anew.start_with(--started, progress, fewer)) return false;
+    if (will_do(fewer, rig)) {
+      rig = std::move(fewer);
+    } else if (growths++ < kGrowths && rig.e_rms() < kGoodEnough &&
+               grow_if_worth_it(anew, options.seed, progress, rig)) {
+      started = 0;
+    } else {
+      break;
+    }
   }
   return report(progress, "search", 1);
 }

@@ -19,7 +19,7 @@ struct SkeletonOptions {
   double smoothness = 1e-6;     // ω of the rigidness Laplacian on the final weights [Le2014 §3.7.2]
   int soft_iterations = 20;     // with joint constraints of growing weight [Le2014 §3.3]
   int strict_iterations = 60;   // with joints that hold exactly
-  int moves = 80;               // of bones and joints, tried where max_bones says how many there are to be
+  int moves = 110;              // of bones and joints, tried where max_bones says how many there are to be
   bool symmetric = false;       // hierarchy and joints mirror each other where the rest shape does
   std::string root;             // name of the bone to become the root; empty or "auto": nearest the rest centroid
   std::uint64_t seed = 1;
