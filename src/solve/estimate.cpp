@@ -68,12 +68,26 @@ SolveEstimate flats(const Numbers& n, int effort) {
   return out;
 }
 
-SolveEstimate skeleton(const Numbers& n, int effort) {
+/// The search works on a sample of the vertices and frames: a round costs the weights of some and the rotations of
+/// others. A symmetric skeleton is looked for in twice the frames, beside which the frames themselves stay.
+SolveEstimate skeleton(const Numbers& n, const SolveSize& size) {
   SolveEstimate out;
   const double patches = 2 * n.B;
-  out.bytes = common_bytes(n) + 3.5 * n.frames + 700 * patches * patches + 800 * n.F * patches;
-  const double moves = effort == 0 ? 0 : effort == 1 ? 8 : 16;
-  out.seconds = (3 + moves) * n.V * n.B * n.F * 1.1e-7;
+  const double times = size.symmetric ? 2 : 1;
+  const double frames = times * n.F;
+  out.bytes = common_bytes(n) + 3.5 * times * n.frames + (times - 1) * n.frames + 700 * patches * patches +
+              800 * frames * patches;
+  const double some = frames / std::ceil(frames / 110);
+  const auto round = [&](double vertices, double bones) {
+    return 1e-7 * std::min(n.V, vertices) * bones + 2.9e-7 * some * bones * bones;
+  };
+  if (size.open_number) {
+    const double left = std::min(n.B, 45.0);  // bones, most of the time
+    out.seconds = 1.1e-5 * n.V * n.B + 400 * round(1500, left);
+  } else {
+    const double moves = size.effort == 0 ? 0 : size.effort == 1 ? 110 : 200;
+    out.seconds = 3.3e-7 * n.V * frames * n.B + (100 + 25 * moves) * round(1000, n.B);
+  }
   return out;
 }
 
@@ -103,7 +117,7 @@ SolveEstimate estimate_solve(std::string_view method, const SolveSize& size) {
   else if (method == "flats")
     out = flats(n, size.effort);
   else if (method == "skeleton")
-    out = skeleton(n, size.effort);
+    out = skeleton(n, size);
   else if (method == "sma")
     out = sma(n);
   else if (method == "clusters")

@@ -48,6 +48,15 @@ TEST_F(LongWork, ADryRunSaysMemoryAndTimeAndWritesNothing) {
   const json estimate = json::parse(facts.out)["estimate"];
   EXPECT_GT(estimate["memory_bytes"].get<double>(), 1e6);
   EXPECT_GT(estimate["seconds"].get<double>(), 0);
+  const auto skeleton = [&](std::vector<std::string> also, const char* what) {
+    also.insert(also.begin(), {"solve", "walk.pc2", "--dry-run", "--json", "--skeleton"});
+    return json::parse(run(also).out)["estimate"][what].get<double>();
+  };
+  EXPECT_GT(skeleton({}, "seconds"), 3 * skeleton({"--max-bones", "3", "--quality", "fast"}, "seconds"))
+      << "an open number of bones is looked for";
+  const double frames = 12.0 * static_cast<double>(sequence_.frame_count() * sequence_.vertex_count());
+  EXPECT_GT(skeleton({"--symmetric"}, "memory_bytes"), skeleton({}, "memory_bytes") + 4 * frames)
+      << "mirrored frames are held beside the frames";
   EXPECT_EQ(files(), files_);
   const json info = json::parse(run({"info", "walk.pc2", "--json"}).out);
   EXPECT_GT(info["solve"]["memory_bytes"].get<double>(), 1e6);

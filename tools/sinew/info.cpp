@@ -25,7 +25,7 @@ Json facts_of_inputs(const SequenceInputs& inputs) {
   }
   const Sequence sequence = read_inputs(inputs);
   Json facts = facts_of(sequence);
-  const SolveEstimate estimate = estimate_of("ssdr", sequence, {});
+  const SolveEstimate estimate = estimate_of(ssdr_method(), sequence, {});
   facts["solve"] = {{"memory_bytes", estimate.bytes}, {"seconds", estimate.seconds}};
   return facts;
 }

@@ -240,7 +240,7 @@ void run(const std::vector<Method>& methods, Request& request, const CLI::App& c
   if (limit > 0) request.inputs->read.max_bytes = static_cast<std::size_t>(limit);
   const Sequence sequence = read_inputs(*request.inputs);
   if (!request.given.empty()) request.options.given = read_rig_file(request.given);
-  const SolveEstimate estimate = estimate_of(method.name, sequence, request.options);
+  const SolveEstimate estimate = estimate_of(method, sequence, request.options);
   refuse_beyond(limit, estimate.bytes, "this solve");
   refuse_beyond_address_space(estimate.bytes, resolve_threads(request.options.threads));
   if (request.dry_run) return print_estimate(estimate, method.name, sequence, request.json);
@@ -278,19 +278,20 @@ int influences_of(const SolveOptions& options, int otherwise) {
   return parse_influences(options.influences);
 }
 
-SolveEstimate estimate_of(const std::string& method, const Sequence& sequence, const SolveOptions& options) {
+SolveEstimate estimate_of(const Method& method, const Sequence& sequence, const SolveOptions& options) {
   SolveSize size;
   size.vertices = sequence.vertex_count();
   size.triangles =
       sequence.rest.corners.size() - std::min(sequence.rest.corners.size(), 2 * sequence.rest.face_sizes.size());
   size.frames = sequence.frame_count();
   const bool search = options.max_error.has_value();
-  size.bones = options.bones.value_or(options.max_bones.value_or(search ? 128 : method == "skeleton" ? 64 : 20));
+  size.bones = options.bones.value_or(options.max_bones.value_or(search ? 128 : 20));
   if (options.given) size.bones = static_cast<int>(options.given->bone_count());
-  size.influences = influences_of(options, method == "flats" ? 0 : 4);
+  size.influences = influences_of(options, method.name == "flats" ? 0 : 4);
   size.effort = static_cast<int>(options.quality);
   size.threads = resolve_threads(options.threads);
-  SolveEstimate estimate = estimate_solve(method, size);
+  if (method.add_size) method.add_size(options, size);
+  SolveEstimate estimate = estimate_solve(method.name, size);
   if (options.start == "flats") {
     size.influences = size.effort = 0;
     const SolveEstimate start = estimate_solve("flats", size);
@@ -307,7 +308,7 @@ Outcome solve_to_file(const Method& method, const Sequence& sequence, const Solv
   outcome.report.bones_asked = options.bones.value_or(0);
   const double start = now_seconds();
   {
-    ProgressBar bar(estimate_of(method.name, sequence, options).seconds);
+    ProgressBar bar(estimate_of(method, sequence, options).seconds);
     const Progress progress = bar.callback();
     outcome.rig = method.solve(sequence, options, outcome.report, progress);
     if (!keep_partial)

@@ -59,6 +59,8 @@ struct Method {
   /// any of --max-error, --min-bones, --max-bones, --influences, --transforms, --smoothness, --iterations, --start,
   /// --skeleton, --rig, --fit, --lock.
   std::vector<std::string> takes;
+  /// Adds to the size of a solve what its own options say about it; may be empty.
+  std::function<void(const SolveOptions&, SolveSize&)> add_size;
 };
 
 Method ssdr_method();
@@ -75,7 +77,7 @@ std::vector<Method> solve_methods();
 int influences_of(const SolveOptions& options, int otherwise);
 
 /// What a solve of this sequence will take.
-SolveEstimate estimate_of(const std::string& method, const Sequence& sequence, const SolveOptions& options);
+SolveEstimate estimate_of(const Method& method, const Sequence& sequence, const SolveOptions& options);
 
 /// Adds rest-pose corrections of this rank to a solved rig. Rank 0 adds nothing.
 void add_corrections(Rig& rig, const Sequence& sequence, const SolveOptions& options, FitReport& report,

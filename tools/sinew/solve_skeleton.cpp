@@ -40,6 +40,12 @@ Method skeleton_method() {
     if (all.symmetric) throw Error(ErrorKind::usage, "--rig brings its own joints: --symmetric does not go with it");
     return refit_skeleton(sequence, *options.given, all, report, progress);
   };
+  method.add_size = [own](const SolveOptions& options, SolveSize& size) {
+    size.symmetric = own->symmetric;
+    if (options.bones || options.max_bones || options.given) return;
+    size.bones = own->clusters;
+    size.open_number = !own->keep_all_bones;
+  };
   return method;
 }
 

@@ -14,6 +14,9 @@ struct SolveSize {
   int influences = 4;  // 0: dense
   int effort = 1;      // 0 fast, 1 balanced, 2 best
   int threads = 1;     // >= 1
+  // Of skeletons only.
+  bool open_number = false;  // of bones: it is looked for, starting from `bones` clusters
+  bool symmetric = false;    // the frames and their mirror images are solved together
 };
 
 /// What `sinew solve` needs from reading the sequence to having evaluated the written file.
