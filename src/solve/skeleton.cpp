@@ -43,8 +43,9 @@ constexpr double kHardlyRises = 1.03;          // of the error, for which a bone
 constexpr double kRisesUnseen = 1.3;           // the same below kGoodEnough
 constexpr double kWorthIt = 0.9;               // of the error, for which a sixth more bones are added
 constexpr int kMostBones = 64;                 // to which they are added
-constexpr int kGrowths = 3;                    // at most, once none can be dropped
-constexpr int kDropRounds = 10;                // before either is judged
+constexpr int kMostAnew = 40;    // with which growth starts anew: what more bones cost grows with their cube
+constexpr int kGrowths = 3;      // at most, once none can be dropped
+constexpr int kDropRounds = 10;  // before either is judged
 constexpr double kStill = 5e-3;  // E_RMS that the common rigid motion may leave for a sequence to count as not moving
 
 /// All vertices, and those that stand for them while searching.
@@ -243,7 +244,8 @@ bool grow_if_worth_it(FewerBones& anew, std::uint64_t seed, const Progress& prog
   Rigging more = rig;
   grow_by(more, std::max(1, rig.state.bones() / 6), seed + static_cast<std::uint64_t>(rig.state.bones()));
   converge(more, kDropRounds);
-  if (more.e_rms() > worth && !anew.start_with(more.state.bones(), progress, more)) return false;
+  const bool short_of = more.e_rms() > worth && more.state.bones() <= kMostAnew;
+  if (short_of && !anew.start_with(more.state.bones(), progress, more)) return false;
   if (more.e_rms() > worth) return false;
   rig = std::move(more);
   return true;
