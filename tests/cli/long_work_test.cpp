@@ -201,7 +201,7 @@ TEST_F(LongWork, DISABLED_SsdrTakesHalfTheFramesAnd200MegabytesBesideThem) {
   const Sequence sequence = make_character(options).sequence;
   const double frames = 12.0 * static_cast<double>(sequence.frame_count() * sequence.vertex_count());
   ASSERT_GT(frames, 590e6);
-  for (const char* const file : {"large.pc2", "large.mdd"}) {
+  for (const char* const file : {"large.pc2", "large.mdd", "large.npz"}) {
     SCOPED_TRACE(file);
     write_sequence(folder_ / file, sequence);
     const Result solved =

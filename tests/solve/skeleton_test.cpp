@@ -340,6 +340,7 @@ TEST(Skeleton, RefusesOptionsOutOfRangeAndUnknownRoots) {
   test::expect_error(ErrorKind::usage, "0 initial clusters", [&] { solve_skeleton(sequence, options, report); });
   options = quick();
   options.clusters = 3;
+  options.max_bones = 3;
   options.strict_iterations = 1;
   options.root = "tail";
   test::expect_error(ErrorKind::usage, "no bone is called 'tail'", [&] { solve_skeleton(sequence, options, report); });
