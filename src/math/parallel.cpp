@@ -8,18 +8,9 @@
 #include <tbb/task_arena.h>
 
 #include <algorithm>
+#include <optional>
 
 namespace sinew {
-namespace {
-
-/// As many threads as are asked for, also where the process may use fewer cores: TBB would grant less and write a
-/// warning to stderr, which is the program's.
-void allow_more_threads_than_cores() {
-  constexpr std::size_t kMost = 256;  // what TBB makes room for on any machine
-  static const tbb::global_control allowed(tbb::global_control::max_allowed_parallelism, kMost);
-}
-
-}  // namespace
 
 int resolve_threads(int threads) {
   if (threads > 0) return threads;
@@ -36,7 +27,10 @@ void parallel_for(std::size_t n, std::size_t grain, int threads,
     for (std::size_t c = 0; c < chunks; ++c) run_chunk(c);
     return;
   }
-  allow_more_threads_than_cores();
+  // Where the process may use fewer cores, TBB would grant less and write a warning to stderr, which is the program's.
+  std::optional<tbb::global_control> allowed;
+  if (workers > tbb::info::default_concurrency())
+    allowed.emplace(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(workers));
   tbb::task_arena arena(workers);
   arena.execute([&] {
     tbb::parallel_for(
