@@ -7,10 +7,10 @@ namespace sinew {
 
 /// What one iteration of solve_ssdr costs, beside the product it cannot do without.
 struct SsdrTiming {
-  double iteration_cpu = 0;   // seconds of processor time, all threads, median over iterations
+  double iteration_cpu = 0;   // seconds of the calling thread, which does all when threads = 1; median over iterations
   double iteration_wall = 0;  // least seconds of the clock over iterations
   double product_cpu = 0;     // DᵀY (4B × 3F by 3F × V) in float by one thread of BLAS, median
-  double initialise_cpu = 0;  // scaling, reduction and clusters
+  double initialise_cpu = 0;  // scaling, reduction and clusters, as `--quality fast` starts
   double e_rms = 0;           // after the timed iterations: so that nobody times nothing
 };
 
