@@ -9,26 +9,52 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
+#include <functional>
 #include <optional>
+#include <thread>
+#include <vector>
 
 namespace sinew {
 namespace {
 
-/// What TBB promises, said so that the thread sanitizer, which cannot see into TBB, knows it: what came before
-/// parallel_for happens before every chunk, and every chunk before what follows. Chunks stay unordered among themselves.
-struct ForkAndJoin {
 #ifdef __SANITIZE_THREAD__
-  std::atomic<int> fork{0};
-  std::atomic<int> join{0};
-  ForkAndJoin() { fork.store(1, std::memory_order_release); }
-  void begin_chunk() { fork.load(std::memory_order_acquire); }
-  void end_chunk() { join.fetch_add(1, std::memory_order_release); }
-  ~ForkAndJoin() { join.load(std::memory_order_acquire); }
+/// The thread sanitizer cannot see how TBB hands work from thread to thread and takes that for races: its builds share
+/// chunks among plain threads, so that what it reports is about the chunks.
+void run_chunks(std::size_t chunks, int workers, const std::function<void(std::size_t)>& run_chunk) {
+  std::atomic<std::size_t> next{0};
+  std::vector<std::exception_ptr> thrown(static_cast<std::size_t>(workers));
+  std::vector<std::thread> team;
+  for (std::exception_ptr& error : thrown) {
+    team.emplace_back([&] {
+      try {
+        for (std::size_t c = next++; c < chunks; c = next++) run_chunk(c);
+      } catch (...) {
+        error = std::current_exception();
+      }
+    });
+  }
+  for (std::thread& thread : team) thread.join();
+  for (const std::exception_ptr& error : thrown)
+    if (error) std::rethrow_exception(error);
+}
 #else
-  void begin_chunk() {}
-  void end_chunk() {}
+void run_chunks(std::size_t chunks, int workers, const std::function<void(std::size_t)>& run_chunk) {
+  // Where the process may use fewer cores, TBB would grant less and write a warning to stderr, which is the program's.
+  std::optional<tbb::global_control> allowed;
+  if (workers > tbb::info::default_concurrency())
+    allowed.emplace(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(workers));
+  tbb::task_arena arena(workers);
+  arena.execute([&] {
+    tbb::parallel_for(
+        tbb::blocked_range<std::size_t>(0, chunks, 1),
+        [&](const tbb::blocked_range<std::size_t>& range) {
+          for (std::size_t c = range.begin(); c < range.end(); ++c) run_chunk(c);
+        },
+        tbb::simple_partitioner());
+  });
+}
 #endif
-};
 
 }  // namespace
 
@@ -47,22 +73,7 @@ void parallel_for(std::size_t n, std::size_t grain, int threads,
     for (std::size_t c = 0; c < chunks; ++c) run_chunk(c);
     return;
   }
-  // Where the process may use fewer cores, TBB would grant less and write a warning to stderr, which is the program's.
-  std::optional<tbb::global_control> allowed;
-  if (workers > tbb::info::default_concurrency())
-    allowed.emplace(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(workers));
-  tbb::task_arena arena(workers);
-  ForkAndJoin order;
-  arena.execute([&] {
-    tbb::parallel_for(
-        tbb::blocked_range<std::size_t>(0, chunks, 1),
-        [&](const tbb::blocked_range<std::size_t>& range) {
-          order.begin_chunk();
-          for (std::size_t c = range.begin(); c < range.end(); ++c) run_chunk(c);
-          order.end_chunk();
-        },
-        tbb::simple_partitioner());
-  });
+  run_chunks(chunks, workers, run_chunk);
 }
 
 }  // namespace sinew

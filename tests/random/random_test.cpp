@@ -141,6 +141,21 @@ Apart apart(const Sequence& a, const Sequence& b) {
   return out;
 }
 
+/// How far from the origin bones take their vertices before weights bring them together: where affine bones stretch by
+/// thousands, and mostly cancel, the last digit of a float counts as often.
+double reach(const Rig& rig) {
+  double largest = 0;
+  const auto K = static_cast<std::size_t>(rig.weights.influences);
+  for (std::size_t slot = 0; slot < rig.weights.values.size(); ++slot) {
+    const Eigen::Vector4f p = rig.rest.positions.col(static_cast<Eigen::Index>(slot / K)).cwiseAbs().homogeneous();
+    for (std::size_t f = 0; f < rig.frame_count(); ++f) {
+      const Eigen::Vector3f arm = rig.motion(f, rig.weights.bones[slot]).cwiseAbs() * p;
+      largest = std::max(largest, static_cast<double>(std::abs(rig.weights.values[slot]) * arm.maxCoeff()));
+    }
+  }
+  return largest;
+}
+
 void expect_rig_reads_back(const Rig& rig, const std::filesystem::path& folder) {
   const auto path = folder / "rig.glb";
   write_rig(path, rig);
@@ -149,7 +164,7 @@ void expect_rig_reads_back(const Rig& rig, const std::filesystem::path& folder) 
   RC_ASSERT(back.vertex_count() == rig.vertex_count());
   RC_ASSERT(back.frame_count() == rig.frame_count());
   const Apart distance = apart(pose_all(rig), pose_all(back));
-  RC_ASSERT(distance.distance <= 2e-5 * distance.size);
+  RC_ASSERT(distance.distance <= 2e-5 * distance.size + 4e-7 * reach(rig));
 }
 
 /// A sequence as one bone that never moves and one morph target per frame.
@@ -226,6 +241,20 @@ TEST(AnySequence, ComesOutAsAValidRigThatReadsBackEqualOrAsADocumentedError) {
       throw;
     }
   }));
+}
+
+TEST(AnySequence, ThatOnceFailedHolds) {
+  // A nearly flat cloud of points: affine bones stretch across it by 35,000.
+  EXPECT_NO_THROW(expect_holds({.topology = 3,
+                                .vertices = 22,
+                                .frames = 3,
+                                .motion = 3,
+                                .scale = -5,
+                                .repeated = 1,
+                                .method = 3,
+                                .bones = 5,
+                                .influences = 2,
+                                .seed = 315694}));
 }
 
 }  // namespace
