@@ -49,9 +49,16 @@ struct Reader {
     left = left.subspan(count);
     return part;
   }
+  [[noreturn]] void refuse_header() const { refuse("the header of the checkpoint makes no sense"); }
+  /// A whole number >= 0; the JSON library would take 1e84 as well, at its peril.
+  std::uint64_t count(const Json& object, const char* key) const {
+    const Json& value = object.at(key);
+    if (!value.is_number_unsigned()) refuse_header();
+    return value.get<std::uint64_t>();
+  }
   Eigen::MatrixXd array(const Json& shape) {
-    const auto rows = shape.at("rows").get<std::uint64_t>();
-    const auto columns = shape.at("columns").get<std::uint64_t>();
+    const std::uint64_t rows = count(shape, "rows");
+    const std::uint64_t columns = count(shape, "columns");
     const std::uint64_t most = left.size() / sizeof(double);
     if (rows > most || columns > most || (rows > 0 && columns > most / rows)) refuse("the checkpoint is cut short");
     Eigen::MatrixXd out(static_cast<Eigen::Index>(rows), static_cast<Eigen::Index>(columns));
@@ -121,16 +128,17 @@ ParsedCheckpoint parse_checkpoint(std::span<const std::byte> bytes, const std::s
     const Json header = Json::parse(first, first + text.size());
     out.identity = {header.at("options").get<std::string>(), header.at("input").get<std::string>()};
     out.state.phase = header.at("phase").get<std::string>();
-    out.state.step = header.at("step").get<std::int64_t>();
+    const std::uint64_t step = reader.count(header, "step");
+    if (step > std::uint64_t{1} << 30) reader.refuse_header();
+    out.state.step = static_cast<std::int64_t>(step);
     for (const Json& shape : header.at("arrays")) {
       SavedArrays& arrays = shape.at("finished").get<bool>() ? out.state.finished : out.state.arrays;
       arrays[shape.at("name").get<std::string>()] = reader.array(shape);
     }
   } catch (const Json::exception&) {
-    reader.refuse("the header of the checkpoint makes no sense");
+    reader.refuse_header();
   }
-  if (!reader.left.empty() || out.state.step < 0 || out.state.step > std::int64_t{1} << 30)
-    reader.refuse("the header of the checkpoint makes no sense");
+  if (!reader.left.empty()) reader.refuse_header();
   return out;
 }
 
