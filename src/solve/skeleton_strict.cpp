@@ -10,6 +10,7 @@ namespace sinew {
 namespace {
 
 constexpr double kJointPull = 1e-4;  // of a joint towards its anchor, relative to its stiffness
+constexpr double kFarthest = 3;      // a joint from the centre of the rest pose, whose radius is 1
 constexpr double kConverged = 5e-4;  // stop when E_RMS fell by less than this share over kWindow rounds
 constexpr std::size_t kWindow = 6;
 
@@ -49,6 +50,14 @@ Eigen::Matrix3Xd anchors_of(const Rigging& rig) {
   return anchor;
 }
 
+/// Joints between bones that turn alike and shift against each other would have to be far away, where the least turn is
+/// a shift: no place for a joint, nor one that floats can hold.
+void keep_near(JointTree& tree) {
+  for (int b = 0; b < tree.bones(); ++b)
+    if (const double away = tree.joint.col(b).norm(); tree.parent[at(b)] >= 0 && away > kFarthest)
+      tree.joint.col(b) *= kFarthest / away;
+}
+
 /// Rotations, joints, rotations again for the sums of the current weights.
 void strict_round(Rigging& rig, JointPoses& poses, int steps) {
   const int threads = rig.problem->threads();
@@ -58,6 +67,7 @@ void strict_round(Rigging& rig, JointPoses& poses, int steps) {
   update_rotations(rig.tree, sums.S, C, steps, threads, poses, &kept);
   if (!rig.joints_stay) {
     update_joints(sums.S, C, anchors_of(rig), kJointPull, rig.tree, poses);
+    keep_near(rig.tree);
     rig.symmetry.apply_to(rig.tree.joint);
     update_rotations(rig.tree, sums.S, C, 1, threads, poses, &kept);
   }
@@ -98,6 +108,7 @@ double settle_tree(Rigging& rig, int rounds) {
   for (int i = 0; i < rounds; ++i) {
     update_rotations(rig.tree, sums.S, C, 2, rig.problem->threads(), poses);
     update_joints(sums.S, C, anchor, kJointPull, rig.tree, poses);
+    keep_near(rig.tree);
   }
   update_rotations(rig.tree, sums.S, C, 2, rig.problem->threads(), poses);
   const std::vector<Eigen::Matrix3Xd> T = transforms_of(rig.tree, poses);
