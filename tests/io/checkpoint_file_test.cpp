@@ -1,7 +1,5 @@
 #include "sinew/io/checkpoint_file.h"
 
-#include <cstring>
-
 #include "io/murmur3.h"
 #include "support/support.h"
 
