@@ -9,12 +9,12 @@
 
 /// The shared heart of the solvers: a sequence scaled, centred and cleared of its common motion, ready for products.
 ///
-/// | symbol | in code                   | what |
-/// |--------|---------------------------|------------------------------------------------------------------------------|
-/// | u_v    | rest.col(v), then 1       | rest position of vertex v, scaled into the unit sphere | | T₀     | common
-/// (3F×4)             | best rigid motion of the whole mesh in every frame                            | | y_v    |
-/// trajectory of v (3F)      | scaled positions of v over the frames minus T₀ u_v                            | | P |
-/// basis (3F×r) or empty     | orthonormal basis of the trajectories; when present blocks hold Pᵀ y_v        |
+/// | symbol | in code               | what                                                              |
+/// |--------|-----------------------|-------------------------------------------------------------------|
+/// | u_v    | rest.col(v), then 1   | rest position of vertex v, scaled into the unit sphere            |
+/// | T₀     | common (3F×4)         | best rigid motion of the whole mesh in every frame                |
+/// | y_v    | block(v) (3F)         | trajectory: scaled positions of v over the frames minus T₀ u_v    |
+/// | P      | basis (3F×r) or empty | orthonormal basis of the trajectories; blocks then hold Pᵀ y_v    |
 ///
 /// Because the weights of a vertex sum to 1, |v − Σ w_b T_b u|² = |y − Σ w_b (T_b − T₀) u|²: solvers work with
 /// D_b = T_b − T₀, whose entries are small, so that single precision products lose little.

@@ -15,11 +15,12 @@
 namespace sinew {
 namespace {
 
-Character small_character() {
+/// `length` times 18 frames: in so few, which joints are found depends on rounding; in twice as many it does not.
+Character small_character(int length = 1) {
   CharacterOptions options;
   options.vertices = 900;
-  options.walk_frames = 10;
-  options.wave_frames = 8;
+  options.walk_frames = 10 * length;
+  options.wave_frames = 8 * length;
   options.components = false;
   options.threads = 1;
   return make_character(options);
@@ -87,7 +88,7 @@ SkeletonOptions quick() {
 }
 
 TEST(Skeleton, OfAGeneratedCharacterIsStrictAndFitsIt) {
-  const Character character = small_character();
+  const Character character = small_character(2);
   FitReport report;
   const Rig rig = solve_skeleton(character.sequence, quick(), report);
   rig.check();  // heads stay on their parents, rotations only, convex weights
@@ -95,10 +96,10 @@ TEST(Skeleton, OfAGeneratedCharacterIsStrictAndFitsIt) {
   EXPECT_EQ(rig.bones[0].parent, -1);
   for (std::size_t b = 1; b < rig.bone_count(); ++b) EXPECT_GE(rig.bones[b].parent, 0) << "one root only";
   EXPECT_THAT(rig.weights, test::HasConvexRows(4));
-  EXPECT_LT(evaluate(rig, character.sequence, 1).rmse_percent, 0.1);
+  EXPECT_LT(evaluate(rig, character.sequence, 1).rmse_percent, 0.03);
   const SkeletonMatch match = match_skeletons(rig, character.truth);
-  EXPECT_GE(match.recall, 0.7);
-  EXPECT_GE(match.precision, 0.7);
+  EXPECT_GE(match.recall, 0.9);
+  EXPECT_GE(match.precision, 0.9);
   EXPECT_GE(match.parent_agreement, 0.85);
 }
 
