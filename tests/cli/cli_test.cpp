@@ -156,6 +156,16 @@ TEST_F(Program, TheMatrixKernelsOfAnyProcessorLeadToMuchTheSameError) {
   }
 }
 
+TEST_F(Program, ChosenMatrixKernelsGiveTheSameFileOnTwoMakesOfProcessor) {
+  for (const char* processor : {"Haswell", "Zen"})
+    ASSERT_EQ(
+        run({"solve", "walk.pc2", "-o", std::string(processor) + ".glb", "--bones", "6", "--transforms", "affine"},
+            [processor] { setenv("OPENBLAS_CORETYPE", processor, 1); })
+            .status,
+        0);
+  EXPECT_EQ(text_of(folder_ / "Haswell.glb"), text_of(folder_ / "Zen.glb"));
+}
+
 TEST_F(Program, SeveralSequencesAreClipsOfOneRig) {
   const Result solved = run({"solve", "walk.obj", "walk.pc2", "walk.pc2", "-o", "r.glb", "--method", "clusters",
                              "--bones", "5", "--frames", "2:"});
