@@ -30,6 +30,20 @@ std::string text_of(const Digest& digest) {
   return fmt::format("{:016x}{:016x}", digest.high, digest.low);
 }
 
+/// One digest of several arrays; numbers that pass from one to the next change it.
+class DigestOfParts {
+ public:
+  template <class Values>
+  void add(const Values& values) {
+    const Digest digest = murmur3(std::as_bytes(std::span(values)));
+    append(parts_, &digest, 1);
+  }
+  std::string text() const { return text_of(murmur3(parts_)); }
+
+ private:
+  std::vector<std::byte> parts_;
+};
+
 void describe(const SavedArrays& arrays, bool finished, Json& list) {
   for (const auto& [name, array] : arrays)
     list.push_back({{"name", name}, {"rows", array.rows()}, {"columns", array.cols()}, {"finished", finished}});
@@ -71,21 +85,35 @@ struct Reader {
 }  // namespace
 
 std::string digest_of(const Sequence& sequence) {
-  std::vector<std::byte> parts;
-  const auto add = [&](const auto& values) {
-    const Digest digest = murmur3(std::as_bytes(std::span(values)));
-    append(parts, &digest, 1);
-  };
+  DigestOfParts parts;
   const Mesh& mesh = sequence.rest;
-  add(std::span(mesh.positions.data(), static_cast<std::size_t>(mesh.positions.size())));
-  add(mesh.face_sizes);
-  add(mesh.corners);
-  add(sequence.frames.data());
-  add(sequence.times);
+  parts.add(std::span(mesh.positions.data(), static_cast<std::size_t>(mesh.positions.size())));
+  parts.add(mesh.face_sizes);
+  parts.add(mesh.corners);
+  parts.add(sequence.frames.data());
+  parts.add(sequence.times);
   std::vector<std::size_t> clips;
   for (const Clip& clip : sequence.clips) clips.insert(clips.end(), {clip.first_frame, clip.frames});
-  add(clips);
-  return text_of(murmur3(parts));
+  parts.add(clips);
+  return parts.text();
+}
+
+std::string digest_of(const Rig& rig) {
+  DigestOfParts parts;
+  std::vector<int> parents;
+  std::vector<float> numbers;
+  for (const Bone& bone : rig.bones) {
+    parents.push_back(bone.parent);
+    for (const Vector3& end : {bone.head, bone.tail}) numbers.insert(numbers.end(), end.begin(), end.end());
+  }
+  for (std::size_t f = 0; f < rig.frame_count(); ++f)
+    for (std::size_t b = 0; b < rig.bone_count(); ++b)
+      numbers.insert(numbers.end(), rig.motion(f, b).reshaped().begin(), rig.motion(f, b).reshaped().end());
+  parts.add(parents);
+  parts.add(numbers);
+  parts.add(rig.weights.bones);
+  parts.add(rig.weights.values);
+  return parts.text();
 }
 
 std::vector<std::byte> format_checkpoint(const SolveState& state, const SolveIdentity& identity) {

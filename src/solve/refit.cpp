@@ -15,6 +15,8 @@
 namespace sinew {
 namespace {
 
+constexpr const char* kFit = "fit";  // the loop of a checkpoint
+
 void check_refit(const Sequence& sequence, const Rig& given, const RefitOptions& options) {
   const auto wrong = [](ErrorKind kind, const std::string& sentence) { throw Error(kind, sentence); };
   given.check();
@@ -101,7 +103,10 @@ Rig refit_ssdr(const Sequence& sequence, const Rig& given, const RefitOptions& o
   last.bones.locked = locked;
   last.smoothing = edges.smoothing();
   last.locked_vertices = options.locked_vertices;
-  if (options.add_bones > 0) {
+  const Checkpoint* const checkpoint = options.solver.checkpoint;
+  if (resumes(checkpoint, kFit)) {
+    saved_array(checkpoint->earlier->arrays, "motion", state.D.rows(), 4 * bones);  // or it is of another rig
+  } else if (options.add_bones > 0) {
     RunOptions look = last;
     look.iterations = 1;
     look.update_bones = false;
@@ -110,6 +115,8 @@ Rig refit_ssdr(const Sequence& sequence, const Rig& given, const RefitOptions& o
     add_bones(state,
               propose_bones(problem, state, options.add_bones, options.solver.transforms, whole, options.solver.seed));
   }
+  last.checkpoint = options.solver.checkpoint;
+  last.phase = kFit;
   const double start = now_seconds();
   last.after = [&](const FitState& now) {
     report.iterations.push_back({problem.e_rms(now.squares), now_seconds() - start});

@@ -12,6 +12,7 @@
 #include "sinew/math/laplacian.h"
 #include "solve/bone_search.h"
 #include "solve/motion_clusters.h"
+#include "solve/saved_fit.h"
 #include "solve/skeleton_layout.h"
 #include "solve/skeleton_rigging.h"
 #include "solve/skeleton_symmetry.h"
@@ -46,6 +47,8 @@ constexpr int kMostBones = 64;                 // to which they are added
 constexpr int kMostAnew = 40;    // with which growth starts anew: what more bones cost grows with their cube
 constexpr int kGrowths = 3;      // at most, once none can be dropped
 constexpr int kDropRounds = 10;  // before either is judged
+constexpr const char* kSettleAll = "settle joints";  // loops of a checkpoint
+constexpr const char* kFindNumber = "number of bones";
 constexpr double kStill = 5e-3;  // E_RMS that the common rigid motion may leave for a sequence to count as not moving
 
 /// All vertices, and those that stand for them while searching.
@@ -182,6 +185,25 @@ class FewerBones {
     options_.max_bones = 0;
   }
 
+  void save(SavedArrays& arrays) const {
+    Eigen::MatrixXd& counts = arrays["free clusters"] = Eigen::MatrixXd(2, static_cast<Eigen::Index>(free_.size()));
+    Eigen::Index i = 0;
+    for (const auto& [count, rig] : free_) {
+      counts.col(i++) << static_cast<double>(count), static_cast<double>(rig.phase);
+      save_fit(rig.state, fmt::format("free {} ", count), arrays);
+    }
+  }
+
+  void take(const SavedArrays& arrays) {
+    const Problem& problem = *empty_.problem;
+    for (const auto& column : saved_array(arrays, "free clusters", 2, -1).colwise()) {
+      const auto count = static_cast<std::size_t>(std::clamp(column(0), 1.0, 1e9));
+      Rigging& rig = free_.insert_or_assign(count, empty_).first->second;
+      rig.phase = static_cast<int>(std::clamp(column(1), 0.0, 1e9));
+      rig.state = saved_fit(arrays, fmt::format("free {} ", count), problem.frame_count(), problem.vertex_count());
+    }
+  }
+
   /// The best of several starts with so many bones, no more than before, if better than what there is. Those that are
   /// behind after a few rounds are given up. False: asked to stop.
   bool start_with(int bones, const Progress& progress, Rigging& rig) {
@@ -251,34 +273,78 @@ bool grow_if_worth_it(FewerBones& anew, std::uint64_t seed, const Progress& prog
   return true;
 }
 
+/// How far the search for the number of bones has come.
+struct NumberSearch {
+  bool growing = true;  // first of all
+  int started = 0;      // bones that were last started with anew
+  int growths = 0;      // once none can be dropped
+};
+
+enum class Round { go_on, done, stopped };
+
+/// One round of find_number.
+Round find_number_once(FewerBones& anew, const SkeletonOptions& options, const Progress& progress, const Rigging& empty,
+                       NumberSearch& search, Rigging& rig) {
+  if (search.growing) {
+    search.growing = rig.e_rms() >= kGoodEnough && grow_if_worth_it(anew, options.seed, progress, rig);
+    return Round::go_on;
+  }
+  if (rig.state.bones() < 2) return Round::done;
+  drop_cheap_bones(rig, progress);
+  if (rig.state.bones() != search.started) {
+    search.started = rig.state.bones();
+    return anew.start_with(search.started, progress, rig) ? Round::go_on : Round::stopped;
+  }
+  Rigging fewer = empty;
+  if (search.started > 1 && !anew.start_with(--search.started, progress, fewer)) return Round::stopped;
+  if (will_do(fewer, rig)) {
+    rig = std::move(fewer);
+  } else if (search.growths++ < kGrowths && rig.e_rms() < kGoodEnough &&
+             grow_if_worth_it(anew, options.seed, progress, rig)) {
+    search.started = 0;
+  } else {
+    return Round::done;
+  }
+  return Round::go_on;
+}
+
 /// As many bones as the error asks for, where the motion put them. Which bones remain when others are dropped depends
 /// on the way there, so the number that remains is started from anew; then more may go, and one fewer is started from.
 /// Where that will not do, some more may: who comes from few clusters has not seen what many bones can do.
 bool find_number(const Whole& whole, const SkeletonOptions& options, const Progress& progress, const Rigging& empty,
                  Rigging& rig) {
   FewerBones anew(whole, options, empty);
-  while (rig.e_rms() >= kGoodEnough && grow_if_worth_it(anew, options.seed, progress, rig)) continue;
-  int started = 0;
-  int growths = 0;
-  while (rig.state.bones() > 1) {
-    drop_cheap_bones(rig, progress);
-    if (rig.state.bones() != started) {
-      started = rig.state.bones();
-      if (!anew.start_with(started, progress, rig)) return false;
-      continue;
-    }
-    Rigging fewer = empty;
-    if (started > 1 && !anew.start_with(--started, progress, fewer)) return false;
-    if (will_do(fewer, rig)) {
-      rig = std::move(fewer);
-    } else if (growths++ < kGrowths && rig.e_rms() < kGoodEnough &&
-               grow_if_worth_it(anew, options.seed, progress, rig)) {
-      started = 0;
-    } else {
-      break;
-    }
+  NumberSearch search;
+  int round = 0;
+  if (const auto saved = resume(options.checkpoint, kFindNumber)) {
+    take_rigging(saved->arrays, "", rig);
+    anew.take(saved->arrays);
+    const Eigen::MatrixXd& place = saved_array(saved->arrays, "place", 3, 1);
+    search = {place(0) > 0, static_cast<int>(std::clamp(place(1), 0.0, 1e6)),
+              place(2) < kGrowths ? static_cast<int>(place(2)) : kGrowths};
+    round = static_cast<int>(saved->step);
   }
-  return report(progress, "search", 1);
+  while (true) {
+    // A round that is interrupted leaves the place where it began.
+    SavedArrays place;
+    if (options.checkpoint != nullptr) {
+      save_rigging(rig, "", place);
+      anew.save(place);
+      place["place"] = numbers(
+          {search.growing ? 1.0 : 0.0, static_cast<double>(search.started), static_cast<double>(search.growths)});
+    }
+    const auto keep_place = [&] {
+      keep(options.checkpoint, kFindNumber, round, [&](SavedArrays& arrays) { arrays = place; });
+    };
+    keep_place();
+    const Round end = find_number_once(anew, options, progress, empty, search, rig);
+    if (end == Round::stopped || !report(progress, "search", end == Round::done ? 1 : 0)) {
+      keep_place();
+      return false;
+    }
+    if (end == Round::done) return true;
+    ++round;
+  }
 }
 
 /// The best of several starts, then moves that alternation cannot make; all on a sample of the vertices.
@@ -291,7 +357,8 @@ bool find_skeleton(const Whole& whole, const SkeletonOptions& options, FitReport
     const bool still = problem.e_rms(problem.total_energy()) < kStill;
     if (still) fit.remark = "nothing moves but the mesh as a whole: one bone";
     std::vector<std::size_t> counts = still ? std::vector<std::size_t>{1} : cluster_counts(options);
-    if (resumes(options.checkpoint, kSkeletonSearch)) counts.clear();  // an earlier run did them
+    if (resumes(options.checkpoint, kSkeletonSearch) || resumes(options.checkpoint, kFindNumber))
+      counts.clear();  // an earlier run did them
     if (!best_start(counts, whole, options, progress, empty, rig)) return false;
   }
   const StepTimer timer(fit, "search");
@@ -315,14 +382,29 @@ void check_options(const SkeletonOptions& options) {
 }
 
 bool settle_all(Rigging& rig, const SkeletonOptions& options, const RoundDone& done) {
-  if (!converge(rig, kLoosenRounds, done)) return false;
-  for (int i = 0; i < kLoosenings && options.moves > 0; ++i) {
+  const int most = options.moves > 0 ? kLoosenings : 0;
+  int loosenings = 0;
+  if (const auto saved = resume(options.checkpoint, kSettleAll)) {
+    take_rigging(saved->arrays, "", rig);
+    loosenings = static_cast<int>(std::clamp<std::int64_t>(saved->step, 0, most));
+  } else if (!converge(rig, kLoosenRounds, done)) {
+    return false;
+  }
+  const auto keep_place = [&] {
+    keep(options.checkpoint, kSettleAll, loosenings, [&](SavedArrays& arrays) { save_rigging(rig, "", arrays); });
+  };
+  keep_place();
+  while (loosenings < most) {
     Rigging tried = rig;
     loosen(tried);
-    if (!converge(tried, kLoosenRounds, done)) return false;
+    if (!converge(tried, kLoosenRounds, done)) {
+      keep_place();
+      return false;
+    }
     const double gained = 1 - tried.e_rms() / rig.e_rms();
     if (gained > 0) rig = std::move(tried);
-    if (gained < kLoosenGain) break;
+    loosenings = gained < kLoosenGain ? most : loosenings + 1;
+    keep_place();
   }
   return converge(rig, options.strict_iterations, done);
 }

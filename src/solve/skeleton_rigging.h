@@ -97,6 +97,12 @@ bool search_skeleton(Rigging& best, int moves, std::uint64_t seed, Checkpoint* c
 /// The name of that loop in a checkpoint.
 inline constexpr const char* kSkeletonSearch = "search skeleton";
 
+/// Adds a rigging to the arrays of a checkpoint, under names that begin with `prefix`.
+void save_rigging(const Rigging& rig, const std::string& prefix, SavedArrays& arrays);
+
+/// Takes up a saved rigging; the sums are those of its weights again. Throws Error{input} where it is not one.
+void take_rigging(const SavedArrays& arrays, const std::string& prefix, Rigging& rig);
+
 /// Settles under strict joints, influences loosened a few times on the way. False: asked to stop.
 bool settle_all(Rigging& rig, const SkeletonOptions& options, const RoundDone& done);
 

@@ -2,9 +2,7 @@
 #include <array>
 #include <random>
 
-#include "sinew/core/error.h"
 #include "solve/bone_search.h"
-#include "solve/saved_fit.h"
 #include "solve/skeleton_rigging.h"
 
 namespace sinew {
@@ -63,36 +61,6 @@ bool make_move(Rigging& rig, Move move, std::uint64_t seed) {
   strict_rounds(rig, 3, 2);
   shrink_to(rig, bones);
   return true;
-}
-
-void save_rigging(const Rigging& rig, const std::string& prefix, SavedArrays& arrays) {
-  save_fit(rig.state, prefix, arrays);
-  arrays[prefix + "parents"] =
-      Eigen::Map<const Eigen::RowVectorXi>(rig.tree.parent.data(), rig.tree.bones()).cast<double>();
-  arrays[prefix + "joints"] = rig.tree.joint;
-  arrays[prefix + "phase"] = numbers({static_cast<double>(rig.phase)});
-}
-
-/// Takes up a saved rigging; the sums are those of its weights again.
-void take_rigging(const SavedArrays& arrays, const std::string& prefix, Rigging& rig) {
-  const Problem& problem = *rig.problem;
-  rig.state = saved_fit(arrays, prefix, problem.frame_count(), problem.vertex_count());
-  const int bones = rig.state.bones();
-  const Eigen::MatrixXd& parents = saved_array(arrays, prefix + "parents", 1, bones);
-  rig.tree.joint = saved_array(arrays, prefix + "joints", 3, bones);
-  rig.tree.parent.assign(at(bones), -1);
-  for (int b = 1; b < bones; ++b) {
-    if (!(parents(b) >= 0 && parents(b) < b))
-      throw Error(ErrorKind::input, "checkpoint: its bones do not form a hierarchy");
-    rig.tree.parent[at(b)] = static_cast<int>(parents(b));
-  }
-  rig.phase = static_cast<int>(saved_number(arrays, prefix + "phase", 0, 1e9));
-  const double squares = rig.state.squares;
-  PassOptions pass;
-  pass.influences = rig.state.weights.capacity;
-  pass.keep_weights = true;
-  weights_pass(problem, bone_gram(problem, rig.state.D), pass, rig.state.weights, rig.state.sums);
-  rig.state.squares = squares;
 }
 
 }  // namespace

@@ -16,9 +16,11 @@
 namespace sinew {
 namespace {
 
-constexpr int kSearchTries = 14;
+constexpr std::size_t kSearchTries = 14;
 constexpr double kSmallestEpsilon = 0.002;
 constexpr double kLargestEpsilon = 1;
+constexpr const char* kEpsilonPhase = "epsilon";  // loops of a checkpoint
+constexpr const char* kRefitPhase = "refit";
 
 void check(const SmaOptions& options) {
   const auto require = [](bool good, const std::string& sentence) {
@@ -64,26 +66,98 @@ sma::Cores bones_at(const Sequence& sequence, const sma::Triangles& triangles, d
   return sma::separate_parts(sequence, triangles, modes, threads);
 }
 
+void save_cores(const sma::Cores& cores, const std::string& prefix, SavedArrays& arrays) {
+  arrays[prefix + "cores"] =
+      Eigen::Map<const Eigen::RowVectorXi>(cores.bone_of.data(), static_cast<Eigen::Index>(cores.bone_of.size()))
+          .cast<double>();
+  arrays[prefix + "core facts"] =
+      numbers({cores.epsilon, cores.near_rigid_fraction, static_cast<double>(cores.bones())});
+}
+
+sma::Cores saved_cores(std::size_t triangles, const SavedArrays& arrays, const std::string& prefix) {
+  const Eigen::MatrixXd& bone_of = saved_array(arrays, prefix + "cores", 1, static_cast<Eigen::Index>(triangles));
+  const Eigen::MatrixXd& facts = saved_array(arrays, prefix + "core facts", 3, 1);
+  if (facts(2) < 1 || facts(2) > static_cast<double>(triangles) || bone_of.maxCoeff() >= facts(2))
+    throw Error(ErrorKind::input, "checkpoint: it has triangles of bones that are not there");
+  sma::Cores cores;
+  cores.epsilon = facts(0);
+  cores.near_rigid_fraction = facts(1);
+  cores.sizes.assign(static_cast<std::size_t>(facts(2)), 0);
+  for (Eigen::Index j = 0; j < bone_of.cols(); ++j) {
+    cores.bone_of.push_back(static_cast<int>(std::max(-1.0, bone_of(j))));
+    if (cores.bone_of.back() >= 0) ++cores.sizes[static_cast<std::size_t>(cores.bone_of.back())];
+  }
+  return cores;
+}
+
+/// What the search for an ε carries from try to try.
+struct EpsilonSearch {
+  double low = kSmallestEpsilon;
+  double high = kLargestEpsilon;
+  double epsilon = 0;               // to be tried next
+  std::vector<int> found;           // bones of every try
+  std::optional<sma::Cores> above;  // the fewest bones that are more than asked for
+  std::optional<sma::Cores> most;
+};
+
+void save_epsilons(const EpsilonSearch& search, SavedArrays& arrays) {
+  arrays["epsilons"] = numbers({search.low, search.high, search.epsilon});
+  arrays["found"] =
+      Eigen::Map<const Eigen::RowVectorXi>(search.found.data(), static_cast<Eigen::Index>(search.found.size()))
+          .cast<double>();
+  if (search.above) save_cores(*search.above, "above ", arrays);
+  if (search.most) save_cores(*search.most, "most ", arrays);
+}
+
+EpsilonSearch saved_epsilons(std::size_t triangles, const SavedArrays& arrays) {
+  const Eigen::MatrixXd& epsilons = saved_array(arrays, "epsilons", 3, 1);
+  const Eigen::MatrixXd& found = saved_array(arrays, "found", 1, -1);
+  const bool tried = arrays.count("most cores") != 0;
+  if (!(epsilons.minCoeff() > 0 && epsilons.maxCoeff() <= 2) || tried != (found.size() > 0))
+    throw Error(ErrorKind::input, "checkpoint: its search for an epsilon makes no sense");
+  EpsilonSearch search{epsilons(0), epsilons(1), epsilons(2), {}, {}, {}};
+  for (const double bones : found.reshaped()) search.found.push_back(static_cast<int>(std::clamp(bones, 0.0, 1e9)));
+  const auto cores = [&](const std::string& prefix) -> std::optional<sma::Cores> {
+    if (arrays.count(prefix + "cores") == 0) return {};
+    return saved_cores(triangles, arrays, prefix);
+  };
+  search.above = cores("above ");
+  search.most = cores("most ");
+  return search;
+}
+
 /// Bisects log ε for the asked number of bones. The count falls with ε but not strictly, so the last resort is the
 /// smallest larger set found, cut to its largest bones.
 sma::Cores search_epsilon(const Sequence& sequence, const sma::Triangles& triangles, const SmaOptions& options,
                           FitReport& report, const Progress& progress) {
   const auto asked = static_cast<std::size_t>(options.bones);
-  double low = kSmallestEpsilon;
-  double high = kLargestEpsilon;
-  double epsilon = options.epsilon;
-  std::optional<sma::Cores> above;
-  std::optional<sma::Cores> most;
-  for (int i = 0; i < kSearchTries; ++i) {
-    sma::Cores cores = bones_at(sequence, triangles, epsilon, options.threads, progress);
-    report.search.push_back({static_cast<int>(cores.bones()), 0});
+  EpsilonSearch search;
+  search.epsilon = options.epsilon;
+  if (const auto saved = resume(options.checkpoint, kEpsilonPhase))
+    search = saved_epsilons(triangles.corners.size(), saved->arrays);
+  for (const int bones : search.found) report.search.push_back({bones, 0});
+  const auto keep_place = [&] {
+    keep(options.checkpoint, kEpsilonPhase, static_cast<std::int64_t>(search.found.size()),
+         [&](SavedArrays& arrays) { save_epsilons(search, arrays); });
+  };
+  while (search.found.size() < kSearchTries) {
+    keep_place();
+    sma::Cores cores;
+    try {
+      cores = bones_at(sequence, triangles, search.epsilon, options.threads, progress);
+    } catch (const Error&) {  // interrupted
+      keep_place();
+      throw;
+    }
+    search.found.push_back(static_cast<int>(cores.bones()));
+    report.search.push_back({search.found.back(), 0});
     if (cores.bones() == asked) return cores;
-    (cores.bones() > asked ? low : high) = epsilon;
-    if (cores.bones() > asked && (!above || cores.bones() < above->bones())) above = cores;
-    if (!most || cores.bones() > most->bones()) most = std::move(cores);
-    epsilon = std::sqrt(low * high);
+    (cores.bones() > asked ? search.low : search.high) = search.epsilon;
+    if (cores.bones() > asked && (!search.above || cores.bones() < search.above->bones())) search.above = cores;
+    if (!search.most || cores.bones() > search.most->bones()) search.most = std::move(cores);
+    search.epsilon = std::sqrt(search.low * search.high);
   }
-  return above ? keep_largest(std::move(*above), asked) : std::move(*most);
+  return search.above ? keep_largest(std::move(*search.above), asked) : std::move(*search.most);
 }
 
 std::vector<Bone> name_bones(const Sequence& sequence, const sma::Triangles& triangles, const sma::Cores& cores) {
@@ -133,8 +207,6 @@ Rig empty_rig(const Sequence& sequence) {
   return rig;
 }
 
-constexpr const char* kRefitPhase = "refit";
-
 /// Bones with weights, as refit() takes them from round to round.
 struct Model {
   Motion motion;
@@ -175,29 +247,6 @@ Model saved_model(const Sequence& sequence, std::size_t bones, const SavedArrays
   model.weights.values.assign(values.data(), values.data() + values.size());
   for (Eigen::Index i = 0; i < owners.size(); ++i) model.weights.bones.push_back(static_cast<Index>(owners.data()[i]));
   return model;
-}
-
-void save_cores(const sma::Cores& cores, SavedArrays& arrays) {
-  arrays["cores"] =
-      Eigen::Map<const Eigen::RowVectorXi>(cores.bone_of.data(), static_cast<Eigen::Index>(cores.bone_of.size()))
-          .cast<double>();
-  arrays["core facts"] = numbers({cores.epsilon, cores.near_rigid_fraction, static_cast<double>(cores.bones())});
-}
-
-sma::Cores saved_cores(std::size_t triangles, const SavedArrays& arrays) {
-  const Eigen::MatrixXd& bone_of = saved_array(arrays, "cores", 1, static_cast<Eigen::Index>(triangles));
-  const Eigen::MatrixXd& facts = saved_array(arrays, "core facts", 3, 1);
-  if (facts(2) < 1 || facts(2) > static_cast<double>(triangles) || bone_of.maxCoeff() >= facts(2))
-    throw Error(ErrorKind::input, "checkpoint: it has triangles of bones that are not there");
-  sma::Cores cores;
-  cores.epsilon = facts(0);
-  cores.near_rigid_fraction = facts(1);
-  cores.sizes.assign(static_cast<std::size_t>(facts(2)), 0);
-  for (Eigen::Index j = 0; j < bone_of.cols(); ++j) {
-    cores.bone_of.push_back(static_cast<int>(std::max(-1.0, bone_of(j))));
-    if (cores.bone_of.back() >= 0) ++cores.sizes[static_cast<std::size_t>(cores.bone_of.back())];
-  }
-  return cores;
 }
 
 /// Alternates bones and weights; keeps the best. False when asked to stop before the end.
@@ -247,13 +296,13 @@ Rig solve_sma(const Sequence& sequence, const SmaOptions& options, FitReport& re
                                               sequence.name.empty() ? "sequence" : sequence.name));
   sma::Cores cores;
   if (resumes(options.checkpoint, kRefitPhase)) {
-    cores = saved_cores(triangles.corners.size(), options.checkpoint->finished);
+    cores = saved_cores(triangles.corners.size(), options.checkpoint->finished, "");
   } else {
     const StepTimer timer(report, "mean shift");
     cores = options.bones > 0 ? search_epsilon(sequence, triangles, options, report, progress)
                               : bones_at(sequence, triangles, options.epsilon, options.threads, progress);
   }
-  if (options.checkpoint != nullptr) save_cores(cores, options.checkpoint->finished);
+  if (options.checkpoint != nullptr) save_cores(cores, "", options.checkpoint->finished);
   Rig rig = empty_rig(sequence);
   rig.transforms = options.transforms;
   {

@@ -72,25 +72,32 @@ TEST_F(LongWork, ASolveBeyondTheMemoryLimitIsRefusedAtOnce) {
 
 TEST_F(LongWork, AnInterruptedSolveGoesOnToTheSameErrorAndTakesItsCheckpointAway) {
   write_long();
-  const std::vector<std::string> solve{"solve", "long.pc2", "--bones", "16"};
-  const auto with = [&](std::vector<std::string> extra) {
-    extra.insert(extra.begin(), solve.begin(), solve.end());
-    return extra;
-  };
-  ASSERT_EQ(run(with({"-o", "whole.glb"})).status, 0);
-  const auto kept = with({"-o", "r.glb", "--checkpoint", "state", "--checkpoint-seconds", "0"});
-  for (const int signal : {SIGINT, SIGKILL}) {
-    fs::remove(folder_ / "r.glb");
-    const Result stopped = interrupt_after_a_state(kept, "state", signal);
-    ASSERT_EQ(stopped.status, signal == SIGINT ? 130 : 1000 + SIGKILL) << stopped.err;
-    ASSERT_TRUE(fs::exists(folder_ / "state"));
-    EXPECT_FALSE(fs::exists(folder_ / "r.glb"));
-    const Result resumed = run(kept);
-    ASSERT_EQ(resumed.status, 0) << resumed.err;
-    EXPECT_NE(resumed.err.find("going on from state"), std::string::npos) << resumed.err;
-    EXPECT_FALSE(fs::exists(folder_ / "state"));
-    const double expected = e_rms("whole.glb", "long.pc2");
-    EXPECT_NEAR(e_rms("r.glb", "long.pc2"), expected, 1e-3 * expected);
+  ASSERT_EQ(run({"solve", "long.pc2", "-o", "given.glb", "--bones", "14", "--quality", "fast"}).status, 0);
+  const std::vector<std::vector<std::string>> commands{
+      {"solve", "long.pc2", "--bones", "16"},
+      {"solve", "long.pc2", "--rig", "given.glb", "--add-bones", "2", "--transforms", "affine"}};
+  for (const auto& solve : commands) {
+    SCOPED_TRACE(solve[2]);
+    const auto with = [&](std::vector<std::string> extra) {
+      extra.insert(extra.begin(), solve.begin(), solve.end());
+      return extra;
+    };
+    ASSERT_EQ(run(with({"-o", "whole.glb"})).status, 0);
+    const auto kept = with({"-o", "r.glb", "--checkpoint", "state", "--checkpoint-seconds", "0"});
+    for (const int signal : {SIGINT, SIGKILL}) {
+      fs::remove(folder_ / "r.glb");
+      const Result stopped = interrupt_after_a_state(kept, "state", signal);
+      ASSERT_EQ(stopped.status, signal == SIGINT ? 130 : 1000 + SIGKILL) << stopped.err;
+      EXPECT_EQ(stopped.err.find("state keeps the state") != std::string::npos, signal == SIGINT) << stopped.err;
+      ASSERT_TRUE(fs::exists(folder_ / "state"));
+      EXPECT_FALSE(fs::exists(folder_ / "r.glb"));
+      const Result resumed = run(kept);
+      ASSERT_EQ(resumed.status, 0) << resumed.err;
+      EXPECT_NE(resumed.err.find("going on from state"), std::string::npos) << resumed.err;
+      EXPECT_FALSE(fs::exists(folder_ / "state"));
+      const double expected = e_rms("whole.glb", "long.pc2");
+      EXPECT_NEAR(e_rms("r.glb", "long.pc2"), expected, 1e-3 * expected);
+    }
   }
 }
 
@@ -116,6 +123,7 @@ TEST_F(LongWork, ACheckpointOfAnotherSolveOrADamagedOneIsRefused) {
     extra.insert(extra.begin(), command.begin(), command.end());
     return extra;
   };
+  ASSERT_EQ(run({"solve", "long.pc2", "-o", "given.glb", "--bones", "5", "--quality", "fast"}).status, 0);
   ASSERT_EQ(interrupt_after_a_state(command, "state", SIGINT).status, 130);
   expect_refused(3, "other options", with({"--bones", "7"}));
   expect_refused(3, "other options", with({"--seed", "2"}));
@@ -123,7 +131,7 @@ TEST_F(LongWork, ACheckpointOfAnotherSolveOrADamagedOneIsRefused) {
   std::vector<std::string> other = command;
   other[1] = "walk.pc2";
   expect_refused(3, "another input", other);
-  expect_refused(2, "given rig", with({"--rig", "other.glb"}));
+  expect_refused(3, "another input", with({"--rig", "given.glb"}));
   expect_refused(2, "same file", {"solve", "long.pc2", "-o", "r.glb", "--checkpoint", "r.glb"});
   expect_refused(3, "no folder", {"solve", "long.pc2", "-o", "r.glb", "--checkpoint", "missing/state"});
   std::string bytes = text_of(folder_ / "state");

@@ -131,8 +131,50 @@ TEST(Checkpoint, SkeletonsGoOnToTheSameError) {
   expect_same_error_after_cuts(options, 5, [](auto&&... arguments) { return solve_skeleton(arguments...); });
 }
 
+TEST(Checkpoint, SkeletonsOfAnOpenNumberOfBonesGoOnToTheSameError) {
+  SkeletonOptions options;
+  options.clusters = 6;
+  options.strict_iterations = 10;
+  expect_same_error_after_cuts(options, 4, [](auto&&... arguments) { return solve_skeleton(arguments...); });
+}
+
+Rig rough_rig(const Sequence& sequence) {
+  SkeletonOptions options;
+  options.max_bones = 6;
+  options.moves = 0;
+  options.strict_iterations = 1;
+  FitReport report;
+  return solve_skeleton(sequence, options, report);
+}
+
+TEST(Checkpoint, FitsToAGivenRigGoOnToTheSameError) {
+  const Rig given = rough_rig(walking_creature());
+  expect_same_error_after_cuts(SsdrOptions(), 10,
+                               [&](const Sequence& sequence, const SsdrOptions& options, auto& report) {
+                                 RefitOptions refit;
+                                 refit.add_bones = 2;
+                                 refit.solver = options;
+                                 return refit_ssdr(sequence, given, refit, report);
+                               });
+}
+
+TEST(Checkpoint, FitsOfTheJointsOfAGivenRigGoOnToTheSameError) {
+  const Rig given = rough_rig(walking_creature());
+  expect_same_error_after_cuts(SkeletonOptions(), 3,
+                               [&](const Sequence& sequence, const SkeletonOptions& options, auto& report) {
+                                 return refit_skeleton(sequence, given, options, report);
+                               });
+}
+
 TEST(Checkpoint, SmaGoesOnToTheSameError) {
   expect_same_error_after_cuts(SmaOptions(), 5, [](auto&&... arguments) { return solve_sma(arguments...); });
+}
+
+TEST(Checkpoint, SmaGoesOnWithItsSearchForANumberOfBones) {
+  SmaOptions options;
+  options.bones = 7;
+  options.iterations = 1;
+  expect_same_error_after_cuts(options, 4, [](auto&&... arguments) { return solve_sma(arguments...); });
 }
 
 TEST(Checkpoint, AStateThatDoesNotFitIsRefused) {

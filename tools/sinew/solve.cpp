@@ -156,7 +156,6 @@ void check_outputs(const Request& request) {
   beside("--report", request.report);
   beside("--checkpoint", request.checkpoint);
   if (request.checkpoint.empty()) return;
-  if (!request.given.empty()) misused("--checkpoint is not for fits to a given rig: they are short");
   if (!request.report.empty() &&
       same_file(std::filesystem::absolute(request.report), std::filesystem::absolute(request.checkpoint)))
     misused("--checkpoint and --report name the same file");
@@ -166,7 +165,8 @@ void check_outputs(const Request& request) {
 std::string options_line(const std::string& method, const CLI::App& command) {
   const std::set<std::string> without_effect{
       "--output", "--report",   "--json",    "--threads",      "--checkpoint",   "--checkpoint-seconds",
-      "--method", "--skeleton", "--dry-run", "--memory-limit", "--keep-partial", "SEQUENCE"};
+      "--method", "--skeleton", "--dry-run", "--memory-limit", "--keep-partial", "--rig",
+      "SEQUENCE"};
   std::string line = fmt::format("sinew {} solve --method {}", SINEW_VERSION, method);
   for (const CLI::Option* option : command.get_options()) {
     if (option->count() == 0 || without_effect.count(option->get_name()) != 0) continue;
@@ -226,8 +226,10 @@ std::unique_ptr<CheckpointFile> open_checkpoint(const Request& request, const st
   CheckpointFileOptions options;
   options.seconds = request.checkpoint_seconds;
   options.stop_soon = interrupted;
-  auto file = std::make_unique<CheckpointFile>(
-      request.checkpoint, SolveIdentity{options_line(method, command), digest_of(sequence)}, options);
+  std::string input = digest_of(sequence);
+  if (request.options.given) input += " " + digest_of(*request.options.given);
+  auto file = std::make_unique<CheckpointFile>(request.checkpoint, SolveIdentity{options_line(method, command), input},
+                                               options);
   if (file->resumed()) fmt::print(stderr, "sinew: going on from {}\n", request.checkpoint.string());
   return file;
 }
@@ -247,7 +249,18 @@ void run(const std::vector<Method>& methods, Request& request, const CLI::App& c
 
   const auto checkpoint = open_checkpoint(request, method.name, command, sequence);
   request.options.checkpoint = checkpoint.get();
-  const Outcome outcome = solve_to_file(method, sequence, request.options, request.output, request.keep_partial);
+  const auto say_what_is_kept = [&] {
+    if (checkpoint && (checkpoint->resumed() || checkpoint->saved() > 0))
+      fmt::print(stderr, "sinew: {} keeps the state: the same command goes on from it\n", request.checkpoint.string());
+  };
+  Outcome outcome;
+  try {
+    outcome = solve_to_file(method, sequence, request.options, request.output, request.keep_partial);
+  } catch (...) {
+    say_what_is_kept();
+    throw;
+  }
+  if (outcome.partial) say_what_is_kept();
   if (checkpoint && !outcome.partial) checkpoint->discard();
   const Json json = solve_report(outcome, sequence, request.output);
   if (!request.report.empty()) write_json(request.report, json);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sinew/core/checkpoint.h"
+#include "sinew/core/rig.h"
 #include "sinew/core/sequence.h"
 
 namespace sinew {
@@ -15,11 +16,14 @@ namespace sinew {
 /// Which solve a checkpoint belongs to.
 struct SolveIdentity {
   std::string options;  // program, method and every option that the result depends on, as a line of text
-  std::string input;    // digest of the sequence
+  std::string input;    // digests of the sequence and, if any, of the rig that is fitted
 };
 
 /// A digest of all that a solver sees of a sequence: positions, faces, times and clips.
 std::string digest_of(const Sequence& sequence);
+
+/// The same of a rig that is fitted: bones, weights and motion.
+std::string digest_of(const Rig& rig);
 
 /// A state as the bytes of a checkpoint file, and back. Bytes that are not one, whole and undamaged, are refused with
 /// Error{input}.

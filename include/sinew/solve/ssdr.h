@@ -36,7 +36,7 @@ struct SsdrOptions {
   bool optimize_rest = false;  // move the rest pose as well [Kavan2010]; the rig then has its own rest positions
   std::uint64_t seed = 1;
   int threads = 0;                   // 0: all cores; the result does not depend on it
-  Checkpoint* checkpoint = nullptr;  // where the state is kept now and then; refit_ssdr does not use it
+  Checkpoint* checkpoint = nullptr;  // where the state is kept now and then
 };
 
 /// Smooth skinning decomposition [LeDeng2012], with rigid or affine bones.
