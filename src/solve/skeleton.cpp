@@ -385,7 +385,9 @@ bool settle_all(Rigging& rig, const SkeletonOptions& options, const RoundDone& d
   const int most = options.moves > 0 ? kLoosenings : 0;
   int loosenings = 0;
   if (const auto saved = resume(options.checkpoint, kSettleAll)) {
+    const int bones = rig.state.bones();
     take_rigging(saved->arrays, "", rig);
+    if (rig.state.bones() != bones) throw Error(ErrorKind::input, "checkpoint: it is of a rig with other bones");
     loosenings = static_cast<int>(std::clamp<std::int64_t>(saved->step, 0, most));
   } else if (!converge(rig, kLoosenRounds, done)) {
     return false;

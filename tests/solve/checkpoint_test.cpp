@@ -177,30 +177,95 @@ TEST(Checkpoint, SmaGoesOnWithItsSearchForANumberOfBones) {
   expect_same_error_after_cuts(options, 4, [](auto&&... arguments) { return solve_sma(arguments...); });
 }
 
+/// Spoils a state that a solve left, and goes on from it. `solve(checkpoint)` solves.
+template <class Solve>
+class Spoiled {
+ public:
+  Spoiled(Solve solve, std::size_t state) : solve_(std::move(solve)) {
+    Memory whole;
+    whole.fail_after = state;
+    EXPECT_THROW(solve_(&whole), PowerCut);
+    state_ = *whole.last;
+  }
+  void refused(const std::string& part, const std::function<void(SavedArrays&)>& spoil) const {
+    Memory second;
+    second.finished = state_.finished;
+    second.earlier = state_;
+    spoil(second.earlier->arrays);
+    test::expect_error(ErrorKind::input, part, [&] { solve_(&second); });
+  }
+
+ private:
+  Solve solve_;
+  SolveState state_;
+};
+
 TEST(Checkpoint, AStateThatDoesNotFitIsRefused) {
   const Sequence sequence = walking_creature();
-  SsdrOptions options;
-  options.bones = 4;
-  FitReport report;
-  Memory whole;
-  whole.fail_after = 2;
-  options.checkpoint = &whole;
-  EXPECT_THROW(solve_ssdr(sequence, options, report), PowerCut);
-  const auto refused = [&](const std::string& part, const std::function<void(SavedArrays&)>& spoil) {
-    Memory second;
-    second.earlier = whole.last;
-    spoil(second.earlier->arrays);
-    options.checkpoint = &second;
-    test::expect_error(ErrorKind::input, part, [&] { solve_ssdr(sequence, options, report); });
-  };
-  refused("'motion'", [](SavedArrays& arrays) { arrays.erase("motion"); });
-  refused("'motion'", [](SavedArrays& arrays) { arrays["motion"].conservativeResize(3, Eigen::NoChange); });
-  refused("whole bones", [](SavedArrays& arrays) { arrays["motion"].conservativeResize(Eigen::NoChange, 6); });
-  refused("not finite", [](SavedArrays& arrays) { arrays["motion"](1, 2) = std::nan(""); });
-  refused("not there", [](SavedArrays& arrays) { arrays["weight bones"](0, 3) = 4; });
-  refused("not there", [](SavedArrays& arrays) { arrays["weight bones"](0, 3) = 0.5; });
-  refused("outside", [](SavedArrays& arrays) { arrays["weights"](0, 3) = -1; });
-  refused("'momentum'", [](SavedArrays& arrays) { arrays["momentum"](0, 0) = 0; });
+  const Spoiled ssdr(
+      [&](Checkpoint* checkpoint) {
+        SsdrOptions options;
+        options.bones = 4;
+        options.checkpoint = checkpoint;
+        FitReport report;
+        solve_ssdr(sequence, options, report);
+      },
+      2);
+  ssdr.refused("'motion'", [](SavedArrays& arrays) { arrays.erase("motion"); });
+  ssdr.refused("'motion'", [](SavedArrays& arrays) { arrays["motion"].conservativeResize(3, Eigen::NoChange); });
+  ssdr.refused("whole bones", [](SavedArrays& arrays) { arrays["motion"].conservativeResize(Eigen::NoChange, 6); });
+  ssdr.refused("not finite", [](SavedArrays& arrays) { arrays["motion"](1, 2) = std::nan(""); });
+  ssdr.refused("not there", [](SavedArrays& arrays) { arrays["weight bones"](0, 3) = 4; });
+  ssdr.refused("not there", [](SavedArrays& arrays) { arrays["weight bones"](0, 3) = 0.5; });
+  ssdr.refused("outside", [](SavedArrays& arrays) { arrays["weights"](0, 3) = -1; });
+  ssdr.refused("'momentum'", [](SavedArrays& arrays) { arrays["momentum"](0, 0) = 0; });
+}
+
+TEST(Checkpoint, AStateThatDoesNotFitTheGivenRigIsRefused) {
+  const Sequence sequence = walking_creature();
+  const Rig given = rough_rig(sequence);
+  const Spoiled refit(
+      [&](Checkpoint* checkpoint) {
+        RefitOptions options;
+        options.locked_bones = {5};
+        options.solver.checkpoint = checkpoint;
+        FitReport report;
+        refit_ssdr(sequence, given, options, report);
+      },
+      2);
+  refit.refused("'motion'", [](SavedArrays& arrays) { arrays["motion"].conservativeResize(Eigen::NoChange, 8); });
+  const Spoiled joints(
+      [&](Checkpoint* checkpoint) {
+        SkeletonOptions options;
+        options.checkpoint = checkpoint;
+        FitReport report;
+        refit_skeleton(sequence, given, options, report);
+      },
+      1);
+  joints.refused("hierarchy", [](SavedArrays& arrays) { arrays["parents"](0, 2) = 2; });
+  joints.refused("other bones", [](SavedArrays& arrays) {
+    arrays["motion"].conservativeResize(Eigen::NoChange, 8);
+    arrays["weight bones"].setConstant(1);
+    arrays["parents"].conservativeResize(1, 2);
+    arrays["joints"].conservativeResize(3, 2);
+  });
+  joints.refused("'joints'", [](SavedArrays& arrays) { arrays["joints"].conservativeResize(3, 2); });
+}
+
+TEST(Checkpoint, AStateOfSmaThatMakesNoSenseIsRefused) {
+  const Sequence sequence = walking_creature();
+  const Spoiled sma(
+      [&](Checkpoint* checkpoint) {
+        SmaOptions options;
+        options.bones = 7;
+        options.checkpoint = checkpoint;
+        FitReport report;
+        solve_sma(sequence, options, report);
+      },
+      2);
+  sma.refused("epsilon", [](SavedArrays& arrays) { arrays["epsilons"](0) = 0; });
+  sma.refused("epsilon", [](SavedArrays& arrays) { arrays.erase("most cores"); });
+  sma.refused("not there", [](SavedArrays& arrays) { arrays["most cores"](0, 0) = 1e6; });
 }
 
 }  // namespace
