@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "sinew/core/error.h"
@@ -60,6 +61,9 @@ FitState saved_fit(const SavedArrays& arrays, const std::string& prefix, std::si
       if (b < 0) continue;
       need(b < static_cast<double>(bones) && b == static_cast<double>(static_cast<std::uint16_t>(b)),
            "it has weights for bones that are not there");
+      const auto* const first = state.weights.bone.data() + state.weights.slot(v);
+      need(std::find(first, first + count, static_cast<std::uint16_t>(b)) == first + count,
+           "a vertex has a bone more than once");
       state.weights.bone[state.weights.slot(v) + count] = static_cast<std::uint16_t>(b);
       state.weights.value[state.weights.slot(v) + count++] = static_cast<float>(value(k, index(v)));
     }

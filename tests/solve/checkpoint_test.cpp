@@ -217,6 +217,7 @@ TEST(Checkpoint, AStateThatDoesNotFitIsRefused) {
   ssdr.refused("not finite", [](SavedArrays& arrays) { arrays["motion"](1, 2) = std::nan(""); });
   ssdr.refused("not there", [](SavedArrays& arrays) { arrays["weight bones"](0, 3) = 4; });
   ssdr.refused("not there", [](SavedArrays& arrays) { arrays["weight bones"](0, 3) = 0.5; });
+  ssdr.refused("more than once", [](SavedArrays& arrays) { arrays["weight bones"].col(3).setZero(); });
   ssdr.refused("outside", [](SavedArrays& arrays) { arrays["weights"](0, 3) = -1; });
   ssdr.refused("'momentum'", [](SavedArrays& arrays) { arrays["momentum"](0, 0) = 0; });
 }
@@ -245,7 +246,8 @@ TEST(Checkpoint, AStateThatDoesNotFitTheGivenRigIsRefused) {
   joints.refused("hierarchy", [](SavedArrays& arrays) { arrays["parents"](0, 2) = 2; });
   joints.refused("other bones", [](SavedArrays& arrays) {
     arrays["motion"].conservativeResize(Eigen::NoChange, 8);
-    arrays["weight bones"].setConstant(1);
+    arrays["weight bones"].setConstant(-1);
+    arrays["weight bones"].row(0).setZero();
     arrays["parents"].conservativeResize(1, 2);
     arrays["joints"].conservativeResize(3, 2);
   });
