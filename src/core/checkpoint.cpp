@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "sinew/core/error.h"
@@ -15,6 +16,9 @@ bool resumes(const Checkpoint* checkpoint, std::string_view phase) {
 
 std::optional<SolveState> resume(Checkpoint* checkpoint, std::string_view phase) {
   if (!resumes(checkpoint, phase)) return {};
+  const std::int64_t step = checkpoint->earlier->step;
+  if (step < 0 || step > std::numeric_limits<int>::max())
+    throw Error(ErrorKind::input, fmt::format("checkpoint: it stopped after {} rounds, which cannot be", step));
   return std::exchange(checkpoint->earlier, {});
 }
 

@@ -215,12 +215,11 @@ void update_rotations(const JointTree& tree, const Eigen::MatrixXd& S, const std
   const Eigen::MatrixXd A = mapped(tree, mapped(tree, S).transpose());
   if (kept != nullptr) kept->resize(poses.frames());
   parallel_for(poses.frames(), kFrameGrain, threads, [&](std::size_t first, std::size_t last) {
-    RotationFactor own;
     for (std::size_t f = first; f < last; ++f) {
       const FrameProblem problem{A, mapped(tree, C[f].transpose())};
       Rows Z(3 * B + 1, 3);
       Z << poses.rotation[f].transpose(), poses.root.col(static_cast<Eigen::Index>(f)).transpose();
-      if (kept == nullptr) own = RotationFactor();
+      RotationFactor own;
       improve_frame(problem, steps, Z, kept == nullptr ? own : (*kept)[f]);
       poses.rotation[f] = Z.topRows(3 * B).transpose();
       for (int b = 0; b < B; ++b) orthonormalise(poses.rotation[f].middleCols<3>(3 * b));

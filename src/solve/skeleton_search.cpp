@@ -108,7 +108,7 @@ bool search_skeleton(Rigging& best, int moves, std::uint64_t seed, Checkpoint* c
   if (const auto saved = resume(checkpoint, kSkeletonSearch)) {
     take_rigging(saved->arrays, "best ", best);
     take_rigging(saved->arrays, "current ", current);
-    first = static_cast<int>(saved->step);
+    first = std::min(moves, static_cast<int>(saved->step));
     random.discard(static_cast<unsigned long long>(first));
   }
   if (best.state.bones() < 2) return true;

@@ -109,11 +109,13 @@ void save_epsilons(const EpsilonSearch& search, SavedArrays& arrays) {
   if (search.most) save_cores(*search.most, "most ", arrays);
 }
 
-EpsilonSearch saved_epsilons(std::size_t triangles, const SavedArrays& arrays) {
+EpsilonSearch saved_epsilons(std::size_t triangles, double first, const SavedArrays& arrays) {
   const Eigen::MatrixXd& epsilons = saved_array(arrays, "epsilons", 3, 1);
   const Eigen::MatrixXd& found = saved_array(arrays, "found", 1, -1);
   const bool tried = arrays.count("most cores") != 0;
-  if (!(epsilons.minCoeff() > 0 && epsilons.maxCoeff() <= 2) || tried != (found.size() > 0))
+  const bool possible = epsilons.minCoeff() >= std::min(first, kSmallestEpsilon) &&
+                        epsilons.maxCoeff() <= std::max(first, kLargestEpsilon);
+  if (!possible || tried != (found.size() > 0))
     throw Error(ErrorKind::input, "checkpoint: its search for an epsilon makes no sense");
   EpsilonSearch search{epsilons(0), epsilons(1), epsilons(2), {}, {}, {}};
   for (const double bones : found.reshaped()) search.found.push_back(static_cast<int>(std::clamp(bones, 0.0, 1e9)));
@@ -134,7 +136,7 @@ sma::Cores search_epsilon(const Sequence& sequence, const sma::Triangles& triang
   EpsilonSearch search;
   search.epsilon = options.epsilon;
   if (const auto saved = resume(options.checkpoint, kEpsilonPhase))
-    search = saved_epsilons(triangles.corners.size(), saved->arrays);
+    search = saved_epsilons(triangles.corners.size(), options.epsilon, saved->arrays);
   for (const int bones : search.found) report.search.push_back({bones, 0});
   const auto keep_place = [&] {
     keep(options.checkpoint, kEpsilonPhase, static_cast<std::int64_t>(search.found.size()),

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <random>
 
 #include "sinew/evaluate/errors.h"
 #include "sinew/io/checkpoint_file.h"
@@ -13,6 +14,7 @@
 #include "sinew/solve/sma.h"
 #include "sinew/solve/ssdr.h"
 #include "support/support.h"
+#include "support/zoo.h"
 
 namespace sinew {
 namespace {
@@ -24,13 +26,11 @@ class Memory : public Checkpoint {
  public:
   bool due() override { return true; }
   void save(const SolveState& state) override {
-    last = state;
-    phases.push_back(state.phase);
-    if (phases.size() == fail_after) throw PowerCut{};
+    states.push_back(state);
+    if (states.size() == fail_after) throw PowerCut{};
   }
 
-  std::optional<SolveState> last;
-  std::vector<std::string> phases;
+  std::vector<SolveState> states;
   std::size_t fail_after = 0;
 };
 
@@ -56,22 +56,22 @@ void expect_same_error_after_cuts(Options options, std::size_t at_least, const S
   const Sequence sequence = walking_creature();
   Memory undisturbed;
   const double expected = evaluate(solve(sequence, &undisturbed), sequence).e_rms;
-  const std::size_t states = undisturbed.phases.size();
+  const std::size_t states = undisturbed.states.size();
   ASSERT_GE(states, at_least);
   EXPECT_EQ(evaluate(solve(sequence, nullptr), sequence).e_rms, expected) << "keeping states changes the result";
   for (const std::size_t cut : {std::size_t{1}, (states + 1) / 2, states}) {
     SCOPED_TRACE("cut after state " + std::to_string(cut) + " of " + std::to_string(states) + ", in phase " +
-                 undisturbed.phases[cut - 1]);
+                 undisturbed.states[cut - 1].phase);
     Memory first;
     first.fail_after = cut;
     EXPECT_THROW(solve(sequence, &first), PowerCut);
     Memory second;
-    second.finished = first.last->finished;
-    second.earlier = first.last;
+    second.finished = first.states.back().finished;
+    second.earlier = first.states.back();
     const double resumed = evaluate(solve(sequence, &second), sequence).e_rms;
     EXPECT_NEAR(resumed, expected, 1e-3 * expected);
     EXPECT_FALSE(second.earlier) << "nothing took up the state";
-    EXPECT_LE(second.phases.size(), states - cut + 1) << "work was done again";
+    EXPECT_LE(second.states.size(), states - cut + 1) << "work was done again";
   }
 }
 
@@ -185,7 +185,7 @@ class Spoiled {
     Memory whole;
     whole.fail_after = state;
     EXPECT_THROW(solve_(&whole), PowerCut);
-    state_ = *whole.last;
+    state_ = whole.states.back();
   }
   void refused(const std::string& part, const std::function<void(SavedArrays&)>& spoil) const {
     Memory second;
@@ -268,6 +268,120 @@ TEST(Checkpoint, AStateOfSmaThatMakesNoSenseIsRefused) {
   sma.refused("epsilon", [](SavedArrays& arrays) { arrays["epsilons"](0) = 0; });
   sma.refused("epsilon", [](SavedArrays& arrays) { arrays.erase("most cores"); });
   sma.refused("not there", [](SavedArrays& arrays) { arrays["most cores"](0, 0) = 1e6; });
+}
+
+/// Changes a few things of a state at random: numbers, shapes, absence.
+void spoil(SolveState& state, std::mt19937& random) {
+  const auto below = [&](Eigen::Index n) {
+    return static_cast<Eigen::Index>(random() % static_cast<unsigned long>(std::max<Eigen::Index>(1, n)));
+  };
+  const double odd[] = {-1, 0, 0.5, 1, 2, 3, 7, 100, 65536, -1e9, 1e9, 4e18, 1e-300, 1e300, -1e300};
+  for (unsigned long changes = 1 + random() % 2; changes > 0; --changes) {
+    SavedArrays& arrays = state.finished.empty() || random() % 4 != 0 ? state.arrays : state.finished;
+    if (arrays.empty()) continue;
+    const auto place = std::next(arrays.begin(), below(static_cast<Eigen::Index>(arrays.size())));
+    Eigen::MatrixXd& array = place->second;
+    switch (random() % 6) {
+      case 0:
+        array.conservativeResizeLike(Eigen::MatrixXd::Zero(below(array.rows() + 3), array.cols()));
+        break;
+      case 1:
+        array.conservativeResizeLike(Eigen::MatrixXd::Zero(array.rows(), below(array.cols() + 5)));
+        break;
+      case 2:
+        if (random() % 8 == 0) arrays.erase(place);
+        break;
+      case 3:
+        array.setConstant(odd[below(std::size(odd))]);
+        break;
+      case 4:
+        state.step = static_cast<std::int64_t>(odd[below(std::size(odd))]);
+        break;
+      default:
+        if (array.size() > 0) array.data()[below(array.size())] = odd[below(std::size(odd))];
+    }
+  }
+}
+
+/// Whatever a state holds, a solve that goes on from it ends with a valid rig or says what is wrong.
+TEST(Checkpoint, StatesThatAreSpoiledAtRandomAreRefusedOrLeadToARig) {
+  const Sequence sequence = test::bend("grid", test::grid_mesh(12, 6));
+  const Rig given = rough_rig(sequence);
+  const auto run = [&](auto options, const auto& solve) {
+    options.threads = 1;
+    return [&sequence, options, solve](Checkpoint* checkpoint) mutable {
+      options.checkpoint = checkpoint;
+      FitReport report;
+      return solve(sequence, options, report);
+    };
+  };
+  SsdrOptions to_error;
+  to_error.max_error = 20;
+  to_error.effort = Effort::fast;
+  SsdrOptions search;
+  search.bones = 3;
+  search.effort = Effort::best;
+  search.max_iterations = 3;
+  ClustersOptions clusters;
+  clusters.bones = 6;
+  FlatsOptions flats;
+  flats.bones = 3;
+  flats.max_steps = 6;
+  flats.max_starts = 3;
+  flats.start_work = 2e8;
+  SkeletonOptions moves;
+  moves.max_bones = 4;
+  moves.moves = 4;
+  moves.strict_iterations = 3;
+  SkeletonOptions open;
+  open.clusters = 4;
+  open.strict_iterations = 3;
+  SmaOptions sma;
+  sma.bones = 4;
+  const auto ssdr = [](auto&&... arguments) { return solve_ssdr(arguments...); };
+  const auto skeleton = [](auto&&... arguments) { return solve_skeleton(arguments...); };
+  const std::vector<std::pair<const char*, std::function<Rig(Checkpoint*)>>> solves{
+      {"ssdr", run(SsdrOptions(), ssdr)},
+      {"ssdr to an error", run(to_error, ssdr)},
+      {"ssdr with its search", run(search, ssdr)},
+      {"clusters", run(clusters, [](auto&&... arguments) { return solve_clusters(arguments...); })},
+      {"flats", run(flats, [](auto&&... arguments) { return solve_flats(arguments...); })},
+      {"skeleton", run(moves, skeleton)},
+      {"open skeleton", run(open, skeleton)},
+      {"sma", run(sma, [](auto&&... arguments) { return solve_sma(arguments...); })},
+      {"fit", run(SsdrOptions(),
+                  [&](const Sequence& moving, const SsdrOptions& options, FitReport& report) {
+                    RefitOptions refit;
+                    refit.locked_bones = {1};
+                    refit.add_bones = 1;
+                    refit.solver = options;
+                    return refit_ssdr(moving, given, refit, report);
+                  })},
+      {"fit of joints", run(moves, [&](const Sequence& moving, const SkeletonOptions& options, FitReport& report) {
+         return refit_skeleton(moving, given, options, report);
+       })}};
+  std::mt19937 random(1);
+  constexpr int kTrials = 40;
+  for (const auto& [name, solve] : solves) {
+    SCOPED_TRACE(name);
+    Memory whole;
+    ASSERT_NO_THROW(solve(&whole));
+    int refused = 0;
+    for (int i = 0; i < kTrials; ++i) {
+      SolveState state = whole.states[random() % whole.states.size()];
+      spoil(state, random);
+      Memory second;
+      second.finished = state.finished;
+      second.earlier = std::move(state);
+      try {
+        solve(&second).check();
+      } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::input) << error.what();
+        ++refused;
+      }
+    }
+    EXPECT_GT(refused, 0);
+  }
 }
 
 }  // namespace

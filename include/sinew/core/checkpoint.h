@@ -41,7 +41,7 @@ class Checkpoint {
 /// Whether the earlier run stopped in this phase.
 bool resumes(const Checkpoint* checkpoint, std::string_view phase);
 
-/// The state that the earlier run left in this phase, handed out once.
+/// The state that the earlier run left in this phase, handed out once; its step is an int >= 0, or Error{input}.
 std::optional<SolveState> resume(Checkpoint* checkpoint, std::string_view phase);
 
 /// Saves the state when it is time; `fill(arrays)` is called only then.
