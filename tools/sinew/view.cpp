@@ -57,8 +57,7 @@ void add_view(CLI::App& app) {
   CLI::App& command = *app.add_subcommand("view", "Make a web page that plays a rig, alone or beside the original");
   auto request = std::make_shared<Request>();
   command.add_option("RIG", request->model, "A .glb, animated or not")->required();
-  command.add_option("--against", request->against.paths, "SEQUENCE to compare with (docs: sinew evaluate --help)")
-      ->expected(1, 2);
+  command.add_option("--against,SEQUENCE", request->against.paths, "What to play beside it (sinew evaluate --help)");
   command.add_option("--frames", request->against.frames, "Frames of that sequence: FIRST:LAST:STEP, counted from 0");
   command.add_option("--report", request->report, "Report of the solve (solve --report), for the plots");
   command.add_option("-o,--output", request->output, "The page to write")->required();
@@ -66,7 +65,7 @@ void add_view(CLI::App& app) {
 
 Examples:
   sinew view horse.glb -o horse.html
-  sinew view horse.glb --against horse-gallop --report horse.json -o horse.html)");
+  sinew view horse.glb horse-gallop --report horse.json -o horse.html)");
   command.callback([request] { run(*request); });
 }
 
