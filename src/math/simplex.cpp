@@ -8,6 +8,7 @@ namespace sinew {
 namespace {
 
 constexpr double kRidge = 1e-13;      // relative to the largest pivot: keeps duplicated columns solvable
+constexpr double kSame = 1e-15;       // columns whose squared distance is below this, relative to them, are one
 constexpr double kTolerance = 1e-12;  // an entry enters when its reduced gradient < -kTolerance · scale
 
 /// The state of one solve; all arrays live in the workspace.
@@ -50,6 +51,10 @@ void solve_members(ActiveSet& s) {
     }
     largest = std::max(largest, s.H[a * m + a]);
     s.step[a] = s.gradient[r] - s.gradient[i];
+  }
+  if (!(largest > kSame * std::abs(g_rr))) {
+    std::fill_n(s.step, s.count, 0.0);
+    return;
   }
   const double ridge = kRidge * largest + 1e-300;
   for (int a = 0; a < m; ++a) {

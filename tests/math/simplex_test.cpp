@@ -113,6 +113,21 @@ TEST(SimplexLeastSquares, AllZeroProblemAndStartStillGiveAPointOfTheSimplex) {
   EXPECT_GE(x.minCoeff(), 0);
 }
 
+TEST(SimplexLeastSquares, ColumnsThatDifferByRoundingAloneGiveAPointOfTheSimplex) {
+  // Of four bones that stand still: the differences of these numbers are rounding, some negative.
+  Eigen::Matrix4d G;
+  G << 3.1909731173801754, 3.1909731173801745, 3.1909731173801732, 3.1909731173801741,  //
+      3.1909731173801745, 3.1909731173801732, 3.1909731173801719, 3.1909731173801732,   //
+      3.1909731173801732, 3.1909731173801719, 3.1909731173801701, 3.1909731173801714,   //
+      3.1909731173801741, 3.1909731173801732, 3.1909731173801714, 3.1909731173801723;
+  const Eigen::Vector4d g(3.1909731173801745, 3.1909731173801732, 3.1909731173801719, 3.1909731173801728);
+  Eigen::VectorXd x = Eigen::Vector4d(0.232236207, 0.207225889, 0.326315254, 0.234222651);
+  SimplexWorkspace workspace;
+  simplex_least_squares(G, g, x, workspace);
+  EXPECT_GE(x.minCoeff(), 0);
+  EXPECT_NEAR(x.sum(), 1, 1e-12);
+}
+
 TEST(SimplexLeastSquares, StepsThatAreNotNumbersStillGiveAPointOfTheSimplex) {
   std::mt19937 random(11);
   SimplexWorkspace workspace;

@@ -262,6 +262,15 @@ TEST(AnySequence, ThatOnceFailedHolds) {
                                 .seed = 315694}));
   // Two bones of a skeleton that shift against each other in the only frame: their joint went 5000 diameters away.
   EXPECT_NO_THROW(expect_holds({.vertices = 13, .motion = 6, .method = 4, .bones = 4, .influences = 0, .seed = 2}));
+  // Nothing moves, so that bones are alike but for rounding.
+  EXPECT_NO_THROW(expect_holds({.topology = 2,
+                                .vertices = 18,
+                                .frames = 3,
+                                .scale = 5,
+                                .bones = 4,
+                                .influences = 0,
+                                .refinement = 3,
+                                .seed = 766944}));
 }
 
 }  // namespace
