@@ -9,7 +9,7 @@ namespace sinew::gltf {
 namespace {
 
 constexpr double kColumnTolerance = 2e-7;  // columns this near to orthogonal are left alone
-constexpr double kVanishing = 1e-8;        // of the largest stretch: below what a float tells, and its direction is noise
+constexpr double kVanishing = 1e-8;        // of the largest stretch: below what floats tell, its direction is noise
 constexpr double kParentCondition = 1e-3;  // smallest over largest stretch of a parent that may hold children
 constexpr double kRestTolerance = 1e-6;    // of the rest diagonal: a joint this near to its place is put there
 
