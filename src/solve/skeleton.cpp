@@ -321,7 +321,7 @@ bool find_number(const Whole& whole, const SkeletonOptions& options, const Progr
     anew.take(saved->arrays);
     const Eigen::MatrixXd& place = saved_array(saved->arrays, "place", 3, 1);
     search = {place(0) > 0, static_cast<int>(std::clamp(place(1), 0.0, 1e6)),
-              place(2) < kGrowths ? static_cast<int>(place(2)) : kGrowths};
+              static_cast<int>(std::clamp<double>(place(2), 0, kGrowths))};
     round = static_cast<int>(saved->step);
   }
   while (true) {
@@ -388,7 +388,7 @@ bool settle_all(Rigging& rig, const SkeletonOptions& options, const RoundDone& d
     const int bones = rig.state.bones();
     take_rigging(saved->arrays, "", rig);
     if (rig.state.bones() != bones) throw Error(ErrorKind::input, "checkpoint: it is of a rig with other bones");
-    loosenings = static_cast<int>(std::clamp<std::int64_t>(saved->step, 0, most));
+    loosenings = std::min(most, static_cast<int>(saved->step));
   } else if (!converge(rig, kLoosenRounds, done)) {
     return false;
   }

@@ -43,17 +43,29 @@ Sequence walking_creature() {
   return make_character(options).sequence;
 }
 
-/// Cuts the solve after some of the states that it saves, goes on from there and compares with what an undisturbed
-/// solve reaches. `at_least`: states that an undisturbed solve saves. `solver`: (sequence, options, report) to a rig.
+/// A solve on one thread as a function of its checkpoint. `solver`: (sequence, options, report) to a rig.
 template <class Options, class Solver>
-void expect_same_error_after_cuts(Options options, std::size_t at_least, const Solver& solver,
-                                  const Sequence& sequence = walking_creature()) {
+std::function<Rig(Checkpoint*)> keeping(const Sequence& sequence, Options options, const Solver& solver) {
   options.threads = 1;
-  const auto solve = [&](Checkpoint* checkpoint) {
+  return [&sequence, options, solver](Checkpoint* checkpoint) mutable {
     options.checkpoint = checkpoint;
     FitReport report;
     return solver(sequence, options, report);
   };
+}
+
+const auto solve_with_ssdr = [](auto&&... arguments) { return solve_ssdr(arguments...); };
+const auto solve_with_clusters = [](auto&&... arguments) { return solve_clusters(arguments...); };
+const auto solve_with_flats = [](auto&&... arguments) { return solve_flats(arguments...); };
+const auto solve_with_skeleton = [](auto&&... arguments) { return solve_skeleton(arguments...); };
+const auto solve_with_sma = [](auto&&... arguments) { return solve_sma(arguments...); };
+
+/// Cuts the solve after some of the states that it saves, goes on from there and compares with what an undisturbed
+/// solve reaches. `at_least`: states that an undisturbed solve saves.
+template <class Options, class Solver>
+void expect_same_error_after_cuts(const Options& options, std::size_t at_least, const Solver& solver,
+                                  const Sequence& sequence = walking_creature()) {
+  const auto solve = keeping(sequence, options, solver);
   Memory undisturbed;
   const double expected = evaluate(solve(&undisturbed), sequence).e_rms;
   const std::size_t states = undisturbed.states.size();
@@ -74,8 +86,6 @@ void expect_same_error_after_cuts(Options options, std::size_t at_least, const S
     EXPECT_LE(second.states.size(), states - cut + 1) << "work was done again";
   }
 }
-
-const auto solve_with_ssdr = [](auto&&... arguments) { return solve_ssdr(arguments...); };
 
 TEST(Checkpoint, SsdrGoesOnToTheSameError) {
   SsdrOptions options;
@@ -110,7 +120,7 @@ TEST(Checkpoint, SsdrGoesOnWithItsSearchForAnErrorToTheSameNumberOfBones) {
 TEST(Checkpoint, ClustersGoOnToTheSameError) {
   ClustersOptions options;
   options.bones = 12;
-  expect_same_error_after_cuts(options, 3, [](auto&&... arguments) { return solve_clusters(arguments...); });
+  expect_same_error_after_cuts(options, 3, solve_with_clusters);
 }
 
 TEST(Checkpoint, FlatsGoOnToTheSameError) {
@@ -120,7 +130,7 @@ TEST(Checkpoint, FlatsGoOnToTheSameError) {
   options.max_steps = 12;
   options.max_starts = 4;
   options.start_work = 2e9;
-  expect_same_error_after_cuts(options, 10, [](auto&&... arguments) { return solve_flats(arguments...); });
+  expect_same_error_after_cuts(options, 10, solve_with_flats);
 }
 
 TEST(Checkpoint, SkeletonsGoOnToTheSameError) {
@@ -128,16 +138,14 @@ TEST(Checkpoint, SkeletonsGoOnToTheSameError) {
   options.clusters = 6;
   options.keep_all_bones = true;
   options.moves = 8;
-  expect_same_error_after_cuts(options, 5, [](auto&&... arguments) { return solve_skeleton(arguments...); });
+  expect_same_error_after_cuts(options, 5, solve_with_skeleton);
 }
 
 TEST(Checkpoint, SkeletonsOfAnOpenNumberOfBonesGoOnToTheSameError) {
   SkeletonOptions options;
   options.clusters = 6;
   options.strict_iterations = 10;
-  expect_same_error_after_cuts(
-      options, 4, [](auto&&... arguments) { return solve_skeleton(arguments...); },
-      test::bend("grid", test::grid_mesh(16, 10), 8));
+  expect_same_error_after_cuts(options, 4, solve_with_skeleton, test::bend("grid", test::grid_mesh(16, 10), 8));
 }
 
 Rig rough_rig(const Sequence& sequence) {
@@ -149,43 +157,47 @@ Rig rough_rig(const Sequence& sequence) {
   return solve_skeleton(sequence, options, report);
 }
 
+/// Fits of a given rig with one bone locked and two more, and of its joints.
+auto refit_of(const Rig& given) {
+  return [&given](const Sequence& sequence, const SsdrOptions& options, FitReport& report) {
+    RefitOptions refit;
+    refit.locked_bones = {1};
+    refit.add_bones = 2;
+    refit.solver = options;
+    return refit_ssdr(sequence, given, refit, report);
+  };
+}
+auto joints_of(const Rig& given) {
+  return [&given](const Sequence& sequence, const SkeletonOptions& options, FitReport& report) {
+    return refit_skeleton(sequence, given, options, report);
+  };
+}
+
 TEST(Checkpoint, FitsToAGivenRigGoOnToTheSameError) {
   const Rig given = rough_rig(walking_creature());
-  expect_same_error_after_cuts(SsdrOptions(), 10,
-                               [&](const Sequence& sequence, const SsdrOptions& options, auto& report) {
-                                 RefitOptions refit;
-                                 refit.add_bones = 2;
-                                 refit.solver = options;
-                                 return refit_ssdr(sequence, given, refit, report);
-                               });
+  expect_same_error_after_cuts(SsdrOptions(), 10, refit_of(given));
 }
 
 TEST(Checkpoint, FitsOfTheJointsOfAGivenRigGoOnToTheSameError) {
   const Rig given = rough_rig(walking_creature());
-  expect_same_error_after_cuts(SkeletonOptions(), 3,
-                               [&](const Sequence& sequence, const SkeletonOptions& options, auto& report) {
-                                 return refit_skeleton(sequence, given, options, report);
-                               });
+  expect_same_error_after_cuts(SkeletonOptions(), 3, joints_of(given));
 }
 
 TEST(Checkpoint, SmaGoesOnToTheSameError) {
-  expect_same_error_after_cuts(SmaOptions(), 5, [](auto&&... arguments) { return solve_sma(arguments...); });
+  expect_same_error_after_cuts(SmaOptions(), 5, solve_with_sma);
 }
 
 TEST(Checkpoint, SmaGoesOnWithItsSearchForANumberOfBones) {
   SmaOptions options;
   options.bones = 3;
   options.iterations = 1;
-  expect_same_error_after_cuts(
-      options, 4, [](auto&&... arguments) { return solve_sma(arguments...); },
-      test::bend("grid", test::grid_mesh(16, 10)));
+  expect_same_error_after_cuts(options, 4, solve_with_sma, test::bend("grid", test::grid_mesh(16, 10)));
 }
 
-/// Spoils a state that a solve left, and goes on from it. `solve(checkpoint)` solves.
-template <class Solve>
+/// Spoils a state that a solve left, and goes on from it.
 class Spoiled {
  public:
-  Spoiled(Solve solve, std::size_t state) : solve_(std::move(solve)) {
+  Spoiled(std::function<Rig(Checkpoint*)> solve, std::size_t state) : solve_(std::move(solve)) {
     Memory whole;
     whole.fail_after = state;
     EXPECT_THROW(solve_(&whole), PowerCut);
@@ -200,21 +212,15 @@ class Spoiled {
   }
 
  private:
-  Solve solve_;
+  std::function<Rig(Checkpoint*)> solve_;
   SolveState state_;
 };
 
 TEST(Checkpoint, AStateThatDoesNotFitIsRefused) {
   const Sequence sequence = walking_creature();
-  const Spoiled ssdr(
-      [&](Checkpoint* checkpoint) {
-        SsdrOptions options;
-        options.bones = 4;
-        options.checkpoint = checkpoint;
-        FitReport report;
-        solve_ssdr(sequence, options, report);
-      },
-      2);
+  SsdrOptions options;
+  options.bones = 4;
+  const Spoiled ssdr(keeping(sequence, options, solve_with_ssdr), 2);
   ssdr.refused("'motion'", [](SavedArrays& arrays) { arrays.erase("motion"); });
   ssdr.refused("'motion'", [](SavedArrays& arrays) { arrays["motion"].conservativeResize(3, Eigen::NoChange); });
   ssdr.refused("whole bones", [](SavedArrays& arrays) { arrays["motion"].conservativeResize(Eigen::NoChange, 6); });
@@ -229,24 +235,9 @@ TEST(Checkpoint, AStateThatDoesNotFitIsRefused) {
 TEST(Checkpoint, AStateThatDoesNotFitTheGivenRigIsRefused) {
   const Sequence sequence = walking_creature();
   const Rig given = rough_rig(sequence);
-  const Spoiled refit(
-      [&](Checkpoint* checkpoint) {
-        RefitOptions options;
-        options.locked_bones = {5};
-        options.solver.checkpoint = checkpoint;
-        FitReport report;
-        refit_ssdr(sequence, given, options, report);
-      },
-      2);
+  const Spoiled refit(keeping(sequence, SsdrOptions(), refit_of(given)), 2);
   refit.refused("'motion'", [](SavedArrays& arrays) { arrays["motion"].conservativeResize(Eigen::NoChange, 8); });
-  const Spoiled joints(
-      [&](Checkpoint* checkpoint) {
-        SkeletonOptions options;
-        options.checkpoint = checkpoint;
-        FitReport report;
-        refit_skeleton(sequence, given, options, report);
-      },
-      1);
+  const Spoiled joints(keeping(sequence, SkeletonOptions(), joints_of(given)), 1);
   joints.refused("hierarchy", [](SavedArrays& arrays) { arrays["parents"](0, 2) = 2; });
   joints.refused("other bones", [](SavedArrays& arrays) {
     arrays["motion"].conservativeResize(Eigen::NoChange, 8);
@@ -260,15 +251,9 @@ TEST(Checkpoint, AStateThatDoesNotFitTheGivenRigIsRefused) {
 
 TEST(Checkpoint, AStateOfSmaThatMakesNoSenseIsRefused) {
   const Sequence sequence = walking_creature();
-  const Spoiled sma(
-      [&](Checkpoint* checkpoint) {
-        SmaOptions options;
-        options.bones = 7;
-        options.checkpoint = checkpoint;
-        FitReport report;
-        solve_sma(sequence, options, report);
-      },
-      2);
+  SmaOptions options;
+  options.bones = 7;
+  const Spoiled sma(keeping(sequence, options, solve_with_sma), 2);
   sma.refused("epsilon", [](SavedArrays& arrays) { arrays["epsilons"](0) = 0; });
   sma.refused("epsilon", [](SavedArrays& arrays) { arrays.erase("most cores"); });
   sma.refused("not there", [](SavedArrays& arrays) { arrays["most cores"](0, 0) = 1e6; });
@@ -311,14 +296,6 @@ void spoil(SolveState& state, std::mt19937& random) {
 TEST(Checkpoint, StatesThatAreSpoiledAtRandomAreRefusedOrLeadToARig) {
   const Sequence sequence = test::bend("grid", test::grid_mesh(12, 6));
   const Rig given = rough_rig(sequence);
-  const auto run = [&](auto options, const auto& solve) {
-    options.threads = 1;
-    return [&sequence, options, solve](Checkpoint* checkpoint) mutable {
-      options.checkpoint = checkpoint;
-      FitReport report;
-      return solve(sequence, options, report);
-    };
-  };
   SsdrOptions to_error;
   to_error.max_error = 20;
   to_error.effort = Effort::fast;
@@ -342,28 +319,17 @@ TEST(Checkpoint, StatesThatAreSpoiledAtRandomAreRefusedOrLeadToARig) {
   open.strict_iterations = 3;
   SmaOptions sma;
   sma.bones = 4;
-  const auto ssdr = [](auto&&... arguments) { return solve_ssdr(arguments...); };
-  const auto skeleton = [](auto&&... arguments) { return solve_skeleton(arguments...); };
   const std::vector<std::pair<const char*, std::function<Rig(Checkpoint*)>>> solves{
-      {"ssdr", run(SsdrOptions(), ssdr)},
-      {"ssdr to an error", run(to_error, ssdr)},
-      {"ssdr with its search", run(search, ssdr)},
-      {"clusters", run(clusters, [](auto&&... arguments) { return solve_clusters(arguments...); })},
-      {"flats", run(flats, [](auto&&... arguments) { return solve_flats(arguments...); })},
-      {"skeleton", run(moves, skeleton)},
-      {"open skeleton", run(open, skeleton)},
-      {"sma", run(sma, [](auto&&... arguments) { return solve_sma(arguments...); })},
-      {"fit", run(SsdrOptions(),
-                  [&](const Sequence& moving, const SsdrOptions& options, FitReport& report) {
-                    RefitOptions refit;
-                    refit.locked_bones = {1};
-                    refit.add_bones = 1;
-                    refit.solver = options;
-                    return refit_ssdr(moving, given, refit, report);
-                  })},
-      {"fit of joints", run(moves, [&](const Sequence& moving, const SkeletonOptions& options, FitReport& report) {
-         return refit_skeleton(moving, given, options, report);
-       })}};
+      {"ssdr", keeping(sequence, SsdrOptions(), solve_with_ssdr)},
+      {"ssdr to an error", keeping(sequence, to_error, solve_with_ssdr)},
+      {"ssdr with its search", keeping(sequence, search, solve_with_ssdr)},
+      {"clusters", keeping(sequence, clusters, solve_with_clusters)},
+      {"flats", keeping(sequence, flats, solve_with_flats)},
+      {"skeleton", keeping(sequence, moves, solve_with_skeleton)},
+      {"open skeleton", keeping(sequence, open, solve_with_skeleton)},
+      {"sma", keeping(sequence, sma, solve_with_sma)},
+      {"fit", keeping(sequence, SsdrOptions(), refit_of(given))},
+      {"fit of joints", keeping(sequence, moves, joints_of(given))}};
   std::mt19937 random(1);
   constexpr int kTrials = 40;
   for (const auto& [name, solve] : solves) {
