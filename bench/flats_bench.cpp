@@ -8,7 +8,8 @@
 #include <string>
 
 #include "sinew/make/character.h"
-#include "sinew/solve/flat.h"
+#include "solve/flats/gauss_newton.h"
+#include "solve/flats/one_rings.h"
 
 namespace {
 

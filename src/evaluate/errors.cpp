@@ -8,8 +8,8 @@
 #include <functional>
 #include <numbers>
 
+#include "math/parallel.h"
 #include "sinew/core/error.h"
-#include "sinew/math/parallel.h"
 
 namespace sinew {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "make/creature.h"
 #include "make/implicit.h"
+#include "math/parallel.h"
 #include "sinew/core/error.h"
-#include "sinew/math/parallel.h"
 
 namespace sinew {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "sinew/math/parallel.h"
+#include "math/parallel.h"
 
 namespace sinew::make {
 namespace {

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <vector>
 
+#include "math/adjacency.h"
 #include "sinew/core/types.h"
-#include "sinew/math/adjacency.h"
 
 /// An implicit surface of blended round cones, and its polygons.
 namespace sinew::make {

@@ -1,4 +1,4 @@
-#include "sinew/math/adjacency.h"
+#include "math/adjacency.h"
 
 #include <algorithm>
 #include <limits>

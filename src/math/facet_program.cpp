@@ -10,8 +10,8 @@
 #include <cmath>
 #include <limits>
 
-#include "sinew/math/gemm.h"
-#include "sinew/math/parallel.h"
+#include "math/gemm.h"
+#include "math/parallel.h"
 
 namespace sinew {
 namespace {

@@ -1,11 +1,11 @@
-#include "sinew/math/gemm.h"
+#include "math/gemm.h"
 
 #include <cblas.h>
 
 #include <algorithm>
 #include <cassert>
 
-#include "sinew/math/parallel.h"
+#include "math/parallel.h"
 
 namespace sinew {
 namespace {

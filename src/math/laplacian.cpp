@@ -1,9 +1,9 @@
-#include "sinew/math/laplacian.h"
+#include "math/laplacian.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "sinew/math/parallel.h"
+#include "math/parallel.h"
 
 namespace sinew {
 namespace {

@@ -1,4 +1,4 @@
-#include "sinew/math/mean_shift.h"
+#include "math/mean_shift.h"
 
 #include <fmt/format.h>
 
@@ -8,10 +8,10 @@
 #include <limits>
 #include <memory>
 
+#include "math/gemm.h"
+#include "math/parallel.h"
 #include "math/point_cells.h"
 #include "sinew/core/error.h"
-#include "sinew/math/gemm.h"
-#include "sinew/math/parallel.h"
 
 // Mean shift in the 1-norm [GeorgescuEtAl2003], arranged in rounds: every live trajectory takes one step, then those
 // that came closer than coalesce·h to each other go on as one.
@@ -482,7 +482,7 @@ MeanShift run(Rows<float> points, const Codes& codes, const MeanShiftOptions& op
     if (moved == 0) break;
     steps += moved;
     coalesce(codes, options, t);
-    if (!report(progress, "mean shift", static_cast<double>(rounds) / options.max_iterations))
+    if (!tell(progress, "mean shift", static_cast<double>(rounds) / options.max_iterations))
       throw Error(ErrorKind::interrupted, "interrupted during the mean shift");
   }
   MeanShift result = collect(t, static_cast<Eigen::Index>(codes.code.low.size()));

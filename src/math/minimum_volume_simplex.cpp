@@ -3,7 +3,7 @@
 // The state is the matrix of barycentric coordinates A (h×N) of the current simplex. A step replaces it by X A with
 // 1ᵀX = 1ᵀ; the volume shrinks by det X. Row x_j of X is the new functional that vanishes on facet j.
 
-#include "sinew/math/minimum_volume_simplex.h"
+#include "math/minimum_volume_simplex.h"
 
 #include <Eigen/LU>
 #include <algorithm>
@@ -12,9 +12,9 @@
 #include <random>
 
 #include "math/facet_program.h"
+#include "math/gemm.h"
+#include "math/symmetric_eigen.h"
 #include "sinew/core/error.h"
-#include "sinew/math/gemm.h"
-#include "sinew/math/symmetric_eigen.h"
 
 namespace sinew {
 namespace {

@@ -1,4 +1,4 @@
-#include "sinew/math/mirror.h"
+#include "math/mirror.h"
 
 #include <Eigen/Cholesky>
 #include <Eigen/Eigenvalues>

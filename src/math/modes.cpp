@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "math/mean_shift.h"
 #include "math/point_cells.h"
-#include "sinew/math/mean_shift.h"
 
 namespace sinew {
 

@@ -1,4 +1,4 @@
-#include "sinew/math/nnls.h"
+#include "math/nnls.h"
 
 #include <Eigen/Cholesky>
 #include <Eigen/Eigenvalues>

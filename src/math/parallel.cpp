@@ -1,4 +1,4 @@
-#include "sinew/math/parallel.h"
+#include "math/parallel.h"
 
 #include <tbb/blocked_range.h>
 #include <tbb/global_control.h>

@@ -10,8 +10,8 @@
 #include <numeric>
 #include <vector>
 
+#include "math/parallel.h"
 #include "sinew/core/types.h"
-#include "sinew/math/parallel.h"
 
 /// Neighbour search in the 1-norm: rows of floats or bytes, sorted into cells, cells into districts.
 namespace sinew::points {

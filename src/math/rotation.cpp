@@ -1,4 +1,4 @@
-#include "sinew/math/rotation.h"
+#include "math/rotation.h"
 
 #include <Eigen/Geometry>
 #include <algorithm>

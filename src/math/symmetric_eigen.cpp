@@ -1,4 +1,4 @@
-#include "sinew/math/symmetric_eigen.h"
+#include "math/symmetric_eigen.h"
 
 #include <Eigen/Eigenvalues>
 

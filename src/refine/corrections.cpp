@@ -11,10 +11,10 @@
 
 #include <fmt/format.h>
 
+#include "math/gemm.h"
+#include "math/parallel.h"
 #include "sinew/core/error.h"
 #include "sinew/evaluate/errors.h"
-#include "sinew/math/gemm.h"
-#include "sinew/math/parallel.h"
 
 // Corrections in the rest pose [JamesTwigg2005 §6].
 //
@@ -299,7 +299,7 @@ class Fitter {
       e_rms.push_back(error_of(fit_coefficients(residuals_, model, options_.threads)));
       model.coefficients = orthonormal_basis(model.coefficients);  // same span; the offsets are refitted to it
       fit_offsets(residuals_, model, options_.threads);
-      if (!sinew::report(progress_, "corrections", static_cast<double>(i + 1) / options_.iterations))
+      if (!tell(progress_, "corrections", static_cast<double>(i + 1) / options_.iterations))
         throw Error(ErrorKind::interrupted, "interrupted while fitting corrections");
       // At the floor of float frames, or when an iteration gains less than a thousandth, more changes nothing.
       const std::size_t n = e_rms.size();

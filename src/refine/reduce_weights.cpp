@@ -8,11 +8,11 @@
 #include <cmath>
 #include <numeric>
 
+#include "math/adjacency.h"
+#include "math/parallel.h"
+#include "math/simplex.h"
 #include "refine/two_layer_metric.h"
 #include "sinew/core/error.h"
-#include "sinew/math/adjacency.h"
-#include "sinew/math/parallel.h"
-#include "sinew/math/simplex.h"
 
 // Weight reduction. w_v are the weights of vertex v, S_v its chosen bones; L is the uniform Laplacian of the mesh,
 // (L x)_v = x_v − mean of its neighbours' x.

@@ -7,10 +7,10 @@
 #include <numeric>
 #include <queue>
 
+#include "math/parallel.h"
 #include "refine/two_layer_solver.h"
 #include "sinew/core/error.h"
 #include "sinew/evaluate/errors.h"
-#include "sinew/math/parallel.h"
 
 // Two-layer sparse compression [LeDeng2013]. W (B×V) holds the weights w_v, D (B×M) the dictionary, α_v the q
 // coefficients of vertex v. Everything below is written for f_v(x) = xᵀ Q_v x (two_layer_metric.h), so that compression
@@ -225,7 +225,7 @@ bool optimise(const Metric& metric, const Adjacency& adjacency, const TwoLayerOp
     update_coefficients(metric, adjacency, state, options.threads);
     const double now = total(state);
     report.history.push_back(delta(limits, now));
-    if (!sinew::report(progress, "compress", static_cast<double>(state.atoms()) / static_cast<double>(limits.atoms)))
+    if (!tell(progress, "compress", static_cast<double>(state.atoms()) / static_cast<double>(limits.atoms)))
       return false;
     if (!(last - now > options.tolerance * (last - limits.bound_total))) break;
     last = now;
@@ -514,7 +514,7 @@ bool refit_motion_too(ExampleMetric& metric, const Sequence& examples, const Adj
       state = std::move(trial);
     }
     report.history.push_back(delta(limits, total(state)));
-    if (!sinew::report(progress, "motion", (step + 1.0) / kMotionSteps)) return false;
+    if (!tell(progress, "motion", (step + 1.0) / kMotionSteps)) return false;
     if (step % kMotionWindow == kMotionWindow - 1) {
       if (!(window - total(state) > kWindowGain * window)) break;
       window = total(state);

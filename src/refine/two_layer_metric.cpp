@@ -3,9 +3,9 @@
 #include <Eigen/Geometry>
 #include <algorithm>
 
-#include "sinew/math/gemm.h"
-#include "sinew/math/parallel.h"
-#include "sinew/math/simplex.h"
+#include "math/gemm.h"
+#include "math/parallel.h"
+#include "math/simplex.h"
 
 namespace sinew::two_layer {
 namespace {

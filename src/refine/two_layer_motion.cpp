@@ -1,8 +1,8 @@
 #include <Eigen/Cholesky>
 #include <Eigen/Geometry>
 
+#include "math/parallel.h"
 #include "refine/two_layer_solver.h"
-#include "sinew/math/parallel.h"
 
 namespace sinew::two_layer {
 namespace {

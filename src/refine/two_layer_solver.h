@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "math/adjacency.h"
 #include "refine/two_layer_metric.h"
-#include "sinew/math/adjacency.h"
 
 namespace sinew::two_layer {
 

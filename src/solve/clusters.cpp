@@ -7,11 +7,11 @@
 #include <limits>
 #include <numeric>
 
+#include "math/adjacency.h"
+#include "math/parallel.h"
+#include "math/rotation.h"
 #include "sinew/core/error.h"
 #include "sinew/evaluate/errors.h"
-#include "sinew/math/adjacency.h"
-#include "sinew/math/parallel.h"
-#include "sinew/math/rotation.h"
 
 /// p(v) rest position, x(f,v) position in frame f, c(v) the cluster of v, T(f,b) = [R | t] its rigid motion.
 namespace sinew {
@@ -252,8 +252,8 @@ Rig solve_clusters(const Sequence& sequence, const ClustersOptions& options, Fit
       update_clusters(state);
       const double now = state.total();
       report.iterations.push_back({e_rms(state, radius), now_seconds() - start});
-      go_on = sinew::report(progress, fmt::format("{} clusters", state.T.size()),
-                            static_cast<double>(state.T.size()) / static_cast<double>(bones));
+      go_on = tell(progress, fmt::format("{} clusters", state.T.size()),
+                   static_cast<double>(state.T.size()) / static_cast<double>(bones));
       if (before - now <= kTolerance * before) break;
       before = now;
     }

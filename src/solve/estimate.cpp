@@ -43,28 +43,30 @@ double common_bytes(const Numbers& n) {
 }
 
 /// Frames, and their trajectories in a basis: while it is looked for also a copy of them, where they are few.
-double problem_bytes(const Numbers& n, int effort) {
+double problem_bytes(const Numbers& n, Quality quality) {
   const double kept = n.frames <= kFreeBytes ? 1.6 * n.frames : kFreeBytes + n.frames / 3;
-  const double searched = effort == 2 ? 1.6 * 12 * n.F * std::min(n.V, kSearchVertices) : 0;
+  const double searched = quality == Quality::best ? 1.6 * 12 * n.F * std::min(n.V, kSearchVertices) : 0;
   return std::max(2 * n.frames, n.frames + kept + searched);
 }
 
-SolveEstimate ssdr(const Numbers& n, int effort) {
-  const double slots = effort > 0 && n.V * n.B <= kDenseWeights ? n.B : std::max(n.K, 8.0);
+SolveEstimate ssdr(const Numbers& n, Quality quality) {
+  const double slots = quality != Quality::fast && n.V * n.B <= kDenseWeights ? n.B : std::max(n.K, 8.0);
   SolveEstimate out;
-  out.bytes = common_bytes(n) + problem_bytes(n, effort) + 14 * slots * n.V + 700 * n.B * n.B + 800 * n.F * n.B;
+  out.bytes = common_bytes(n) + problem_bytes(n, quality) + 14 * slots * n.V + 700 * n.B * n.B + 800 * n.F * n.B;
   const double rows = std::min(3 * n.F, 300.0);
   const double balanced = n.V * (1e-4 + 1e-5 * n.B * (0.4 + rows / 250));
-  out.seconds = effort == 0 ? 0.25 * balanced : balanced;
-  if (effort == 2) out.seconds += 2.5e-3 * n.B * std::min(n.V, kSearchVertices);
+  out.seconds = quality == Quality::fast ? 0.25 * balanced : balanced;
+  if (quality == Quality::best) out.seconds += 2.5e-3 * n.B * std::min(n.V, kSearchVertices);
   return out;
 }
 
-SolveEstimate flats(const Numbers& n, int effort) {
+SolveEstimate flats(const Numbers& n, Quality quality) {
   SolveEstimate out;
   out.bytes = common_bytes(n) + 20e6 + 12 * n.frames + 8 * n.V * (10 * n.B + n.B * n.B);
   const double balanced = 1.2e-6 * n.V * n.B * n.B * (1 + n.F / 250) + 1e-7 * n.F * n.V;
-  out.seconds = effort == 0 ? 0.3 * balanced : effort == 1 ? balanced : balanced + std::min(20 * balanced, 600.0);
+  out.seconds = quality == Quality::fast       ? 0.3 * balanced
+                : quality == Quality::balanced ? balanced
+                                               : balanced + std::min(20 * balanced, 600.0);
   return out;
 }
 
@@ -85,7 +87,7 @@ SolveEstimate skeleton(const Numbers& n, const SolveSize& size) {
     const double left = std::min(n.B, 45.0);  // bones, most of the time
     out.seconds = 1.1e-5 * n.V * n.B + 400 * round(1500, left);
   } else {
-    const double moves = size.effort == 0 ? 0 : size.effort == 1 ? 110 : 200;
+    const double moves = size.quality == Quality::fast ? 0 : size.quality == Quality::balanced ? 110 : 200;
     out.seconds = 3.3e-7 * n.V * frames * n.B + (100 + 25 * moves) * round(1000, n.B);
   }
   return out;
@@ -111,11 +113,11 @@ SolveEstimate estimate_solve(std::string_view method, const SolveSize& size) {
   const Numbers n = numbers_of(size);
   SolveEstimate out;
   if (method == "ssdr")
-    out = ssdr(n, size.effort);
+    out = ssdr(n, size.quality);
   else if (method == "kavan")
-    out = ssdr(n, size.effort), out.bytes += 2 * n.frames, out.seconds *= 2;
+    out = ssdr(n, size.quality), out.bytes += 2 * n.frames, out.seconds *= 2;
   else if (method == "flats")
-    out = flats(n, size.effort);
+    out = flats(n, size.quality);
   else if (method == "skeleton")
     out = skeleton(n, size);
   else if (method == "sma")

@@ -1,4 +1,4 @@
-#include "sinew/math/gemm.h"
+#include "math/gemm.h"
 
 #include <gtest/gtest.h>
 

@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "sinew/math/adjacency.h"
-#include "sinew/math/laplacian.h"
+#include "math/adjacency.h"
+#include "math/laplacian.h"
 
 namespace sinew {
 namespace {

@@ -1,4 +1,4 @@
-#include "sinew/math/mean_shift.h"
+#include "math/mean_shift.h"
 
 #include <cmath>
 #include <map>

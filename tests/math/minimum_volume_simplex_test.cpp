@@ -1,4 +1,4 @@
-#include "sinew/math/minimum_volume_simplex.h"
+#include "math/minimum_volume_simplex.h"
 
 #include <Eigen/LU>
 #include <cmath>

@@ -1,11 +1,11 @@
-#include "sinew/math/nnls.h"
+#include "math/nnls.h"
 
 #include <gtest/gtest.h>
 
 #include <Eigen/Dense>
 #include <random>
 
-#include "sinew/math/simplex.h"
+#include "math/simplex.h"
 
 namespace sinew {
 namespace {

@@ -1,4 +1,4 @@
-#include "sinew/math/parallel.h"
+#include "math/parallel.h"
 
 #include <gtest/gtest.h>
 

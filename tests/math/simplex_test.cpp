@@ -1,4 +1,4 @@
-#include "sinew/math/simplex.h"
+#include "math/simplex.h"
 
 #include <gtest/gtest.h>
 

@@ -57,7 +57,7 @@ Rig solve(const Case& c, const Sequence& sequence, FitReport& report) {
       options.influences = c.influences;
       options.transforms = c.method == 0 ? Transforms::rigid : Transforms::affine;
       options.optimize_rest = c.method == 2;
-      options.effort = c.effort == 0 ? Effort::fast : Effort::balanced;
+      options.quality = c.effort == 0 ? Quality::fast : Quality::balanced;
       options.smoothness = c.seed % 3 == 0 ? 1e-3 : 0;
       options.seed = c.seed;
       return solve_ssdr(sequence, options, report);

@@ -96,7 +96,7 @@ TEST(Checkpoint, SsdrGoesOnToTheSameError) {
 TEST(Checkpoint, DISABLED_SsdrGoesOnWithItsSearchToTheSameError) {
   SsdrOptions options;
   options.bones = 3;
-  options.effort = Effort::best;
+  options.quality = Quality::best;
   options.max_iterations = 3;
   expect_same_error_after_cuts(options, 10, solve_with_ssdr);
 }
@@ -104,7 +104,7 @@ TEST(Checkpoint, DISABLED_SsdrGoesOnWithItsSearchToTheSameError) {
 TEST(Checkpoint, SsdrGoesOnWithItsSearchForAnErrorToTheSameNumberOfBones) {
   SsdrOptions options;
   options.max_error = 8;
-  options.effort = Effort::fast;
+  options.quality = Quality::fast;
   std::size_t bones = 0;
   expect_same_error_after_cuts(options, 20, [&](const Sequence& sequence, const SsdrOptions& given, FitReport& report) {
     Rig rig = solve_ssdr(sequence, given, report);
@@ -298,10 +298,10 @@ TEST(Checkpoint, StatesThatAreSpoiledAtRandomAreRefusedOrLeadToARig) {
   const Rig given = rough_rig(sequence);
   SsdrOptions to_error;
   to_error.max_error = 20;
-  to_error.effort = Effort::fast;
+  to_error.quality = Quality::fast;
   SsdrOptions search;
   search.bones = 3;
-  search.effort = Effort::best;
+  search.quality = Quality::best;
   search.max_iterations = 3;
   ClustersOptions clusters;
   clusters.bones = 6;

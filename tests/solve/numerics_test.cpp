@@ -48,7 +48,7 @@ std::vector<Solver> solvers() {
            [](const Sequence& sequence, int threads) {
              FitReport report;
              SsdrOptions options = with_bones<SsdrOptions>(8, threads);
-             options.effort = Effort::fast;
+             options.quality = Quality::fast;
              return solve_ssdr(sequence, options, report);
            }},
           {"kavan", kSearches,

@@ -4,8 +4,8 @@
 #include <map>
 
 #include "bench.h"
+#include "math/adjacency.h"
 #include "sinew/io/io.h"
-#include "sinew/math/adjacency.h"
 #include "sinew/solve/sma_timing.h"
 
 namespace sinew::tool {

@@ -13,11 +13,11 @@
 #include "commands.h"
 #include "inputs.h"
 #include "interrupt.h"
+#include "math/parallel.h"
 #include "output.h"
 #include "report.h"
 #include "sinew/core/error.h"
 #include "sinew/io/checkpoint_file.h"
-#include "sinew/math/parallel.h"
 #include "text_options.h"
 
 namespace sinew::tool {
@@ -301,12 +301,13 @@ SolveEstimate estimate_of(const Method& method, const Sequence& sequence, const 
   size.bones = options.bones.value_or(options.max_bones.value_or(search ? 128 : 20));
   if (options.given) size.bones = static_cast<int>(options.given->bone_count());
   size.influences = influences_of(options, method.name == "flats" ? 0 : 4);
-  size.effort = static_cast<int>(options.quality);
+  size.quality = options.quality;
   size.threads = resolve_threads(options.threads);
   if (method.add_size) method.add_size(options, size);
   SolveEstimate estimate = estimate_solve(method.name, size);
   if (options.start == "flats") {
-    size.influences = size.effort = 0;
+    size.influences = 0;
+    size.quality = Quality::fast;
     const SolveEstimate start = estimate_solve("flats", size);
     estimate.bytes = std::max(estimate.bytes, start.bytes);
     estimate.seconds += start.seconds;

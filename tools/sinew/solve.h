@@ -11,6 +11,7 @@
 #include "sinew/core/checkpoint.h"
 #include "sinew/core/fit_report.h"
 #include "sinew/core/progress.h"
+#include "sinew/core/quality.h"
 #include "sinew/core/rig.h"
 #include "sinew/core/sequence.h"
 #include "sinew/evaluate/errors.h"
@@ -22,8 +23,6 @@
 /// To add a method: write solve_NAME.cpp with `Method NAME_method()`, declare it below, list it in solve_methods.cpp
 /// and CMakeLists.txt.
 namespace sinew::tool {
-
-enum class Quality { fast, balanced, best };
 
 /// Options that every method understands, or refuses by not naming them in Method::takes.
 struct SolveOptions {

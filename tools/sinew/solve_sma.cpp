@@ -47,7 +47,7 @@ Rig solve(const SmaRequest& request, const Sequence& sequence, const SolveOption
   if (!options.fit.empty() && options.fit != "weights")
     throw Error(ErrorKind::usage, fmt::format("--fit {}: --method sma fits weights to given bones", options.fit));
   if (options.bones) throw Error(ErrorKind::usage, "--bones does not go with --rig: the bones are given");
-  return fit_sma_weights(*options.given, sequence, own, report, progress);
+  return fit_sma_weights(sequence, *options.given, own, report, progress);
 }
 
 }  // namespace

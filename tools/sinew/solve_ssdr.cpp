@@ -33,9 +33,7 @@ SsdrOptions ssdr_options(const SolveOptions& options, const OwnOptions& own) {
   solver.seed = options.seed;
   solver.threads = options.threads;
   solver.checkpoint = options.checkpoint;
-  solver.effort = options.quality == Quality::fast   ? Effort::fast
-                  : options.quality == Quality::best ? Effort::best
-                                                     : Effort::balanced;
+  solver.quality = options.quality;
   return solver;
 }
 

@@ -9,8 +9,8 @@ namespace sinew {
 /// Returning false asks the work to stop soon; the work then ends with its best result so far and says so.
 using Progress = std::function<bool(std::string_view step, double fraction)>;
 
-/// Calls `progress` if there is one; true means go on.
-inline bool report(const Progress& progress, std::string_view step, double fraction) {
+/// Tells `progress`, if there is one, how far the work is; true means go on.
+inline bool tell(const Progress& progress, std::string_view step, double fraction) {
   return !progress || progress(step, fraction);
 }
 

@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <string_view>
 
+#include "sinew/core/quality.h"
+
 namespace sinew {
 
 /// What a solve is asked for, as far as its costs depend on it.
@@ -12,8 +14,8 @@ struct SolveSize {
   std::size_t frames = 0;
   int bones = 20;
   int influences = 4;  // 0: dense
-  int effort = 1;      // 0 fast, 1 balanced, 2 best
-  int threads = 1;     // >= 1
+  Quality quality = Quality::balanced;
+  int threads = 1;  // >= 1
   // Of skeletons only.
   bool open_number = false;  // of bones: it is looked for, starting from `bones` clusters
   bool symmetric = false;    // the frames and their mirror images are solved together

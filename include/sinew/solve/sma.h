@@ -44,7 +44,7 @@ Rig solve_sma(const Sequence& sequence, const SmaOptions& options, FitReport& re
 
 /// The same weights for given bones (§5): keeps the motion of `given`, replaces its weights. Corrections of the given
 /// rig are dropped. Throws Error{input} when the rig and the sequence differ in vertices or frames.
-Rig fit_sma_weights(const Rig& given, const Sequence& sequence, const SmaOptions& options, FitReport& report,
+Rig fit_sma_weights(const Sequence& sequence, const Rig& given, const SmaOptions& options, FitReport& report,
                     const Progress& progress = {});
 
 }  // namespace sinew

@@ -6,19 +6,18 @@
 #include "sinew/core/checkpoint.h"
 #include "sinew/core/fit_report.h"
 #include "sinew/core/progress.h"
+#include "sinew/core/quality.h"
 #include "sinew/core/rig.h"
 #include "sinew/core/sequence.h"
-#include "sinew/math/laplacian.h"
 
 namespace sinew {
-
-/// How long a solve may search: fast takes one start and few iterations, balanced converges, best also moves bones
-/// about until that no longer pays.
-enum class Effort { fast, balanced, best };
 
 /// Where bones start: from parts of the mesh that move rigidly [LeDeng2012 §4.1], or from the corners of the flat that
 /// is closest to all vertices [Liu2020], which needs the memory of solve_flats.
 enum class Start { parts, flats };
+
+/// Which Laplacian a smoothness term uses: edges weighed by how rigid they stay [Le2014 §3.7.2], or all alike.
+enum class LaplacianKind { rigidness, graph };
 
 struct SsdrOptions {
   int bones = 20;      // asked for, 1..1024; the report says how many came out and why if fewer
@@ -27,8 +26,8 @@ struct SsdrOptions {
   double smoothness = 0;  // strength of the Laplacian term, >= 0: (mean over frames of |error|²) + s·Σ l |w_a − w_b|²
   LaplacianKind laplacian = LaplacianKind::rigidness;
   Start start = Start::parts;
-  Effort effort = Effort::balanced;
-  int max_iterations = 0;   // of the last stage; 0: as the effort says
+  Quality quality = Quality::balanced;
+  int max_iterations = 0;   // of the last stage; 0: as the quality says
   double tolerance = 2e-5;  // stop when the value fell by less than tolerance · value over 4 iterations
   double max_error = 0;     // > 0: the smallest number of bones whose E_RMS is below this, instead of `bones`
   int min_bones = 1;        // bounds of that search

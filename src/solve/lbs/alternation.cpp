@@ -1,0 +1,161 @@
+#include "solve/lbs/alternation.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "solve/lbs/saved_fit.h"
+
+namespace sinew::lbs {
+namespace {
+
+/// Exchanges of bones pay mostly early: after the first iterations of a run only every kPatient-th vertex tries one.
+constexpr int kEager = 12;
+constexpr int kPatient = 4;
+
+constexpr double kRise = 1e-10;  // a relative rise of the objective up to this is rounding
+
+double smoothness_value(const Problem& problem, const Smoothing& smoothing, const SparseWeights& weights) {
+  if (!(smoothing.strength > 0)) return 0;
+  return smoothing.strength * static_cast<double>(problem.frame_count()) *
+         roughness(problem, *smoothing.edges, weights);
+}
+
+/// One weights half-step and one bones half-step from the motions `start`.
+void step(const Problem& problem, const RunOptions& options, int iteration, const Eigen::MatrixXd& start,
+          FitState& state) {
+  PassOptions pass;
+  pass.influences = options.influences;
+  pass.swaps = options.swaps;
+  pass.swap_period = iteration < kEager ? options.swap_period : kPatient * options.swap_period;
+  pass.thorough_period = options.thorough_period;
+  pass.phase = iteration;
+  pass.smoothing = options.smoothing;
+  pass.locked = options.locked_vertices;
+  pass.keep_weights = !options.update_weights;
+  weights_pass(problem, bone_gram(problem, start), pass, state.weights, state.sums);
+  state.D = start;
+  if (options.update_bones) update_bones(problem, state.sums, options.bones, state.D);
+  state.squares = objective(problem, state.sums, state.D);
+  state.value = state.squares + smoothness_value(problem, options.smoothing, state.weights);
+}
+
+/// What a run carries from iteration to iteration beside the state.
+struct RunPlace {
+  int iteration = 0;
+  double momentum = 1;
+  Eigen::MatrixXd previous;  // bones before the last iteration
+  std::vector<double> history;
+};
+
+void save_run(const FitState& state, const RunPlace& place, SavedArrays& arrays) {
+  save_fit(state, "", arrays);
+  arrays["momentum"] = numbers({place.momentum});
+  arrays["previous motion"] = place.previous;
+  arrays["history"] =
+      Eigen::Map<const Eigen::RowVectorXd>(place.history.data(), static_cast<Eigen::Index>(place.history.size()));
+}
+
+RunPlace saved_run(const Problem& problem, const SolveState& saved, FitState& state) {
+  state = saved_fit(saved.arrays, "", problem.frame_count(), problem.vertex_count());
+  RunPlace place;
+  place.iteration = static_cast<int>(saved.step);
+  place.momentum = saved_number(saved.arrays, "momentum", 1, 1e6);
+  place.previous = saved_array(saved.arrays, "previous motion", state.D.rows(), state.D.cols());
+  const Eigen::MatrixXd& history = saved_array(saved.arrays, "history", 1, -1);
+  place.history.assign(history.data(), history.data() + history.size());
+  // S is that of the weights; the residuals are those of the pass before.
+  const std::vector<float> residual = state.sums.residual;
+  PassOptions pass;
+  pass.influences = state.weights.capacity;
+  pass.keep_weights = true;
+  weights_pass(problem, bone_gram(problem, state.D), pass, state.weights, state.sums);
+  state.sums.residual = residual;
+  return place;
+}
+
+RunEnd iterate(const Problem& problem, const RunOptions& options, RunPlace place, FitState& state) {
+  Eigen::MatrixXd& previous = place.previous;
+  double& momentum = place.momentum;
+  std::vector<double>& history = place.history;
+  int stuck = 0;  // plain steps in a row that did not descend
+  FitState next;
+  for (int iteration = place.iteration; iteration < options.iterations; ++iteration) {
+    const double grown = (1 + std::sqrt(1 + 4 * momentum * momentum)) / 2;
+    const double beta = options.accelerate && options.update_bones ? (momentum - 1) / grown : 0;
+    Eigen::MatrixXd start = state.D;
+    if (beta > 0) {
+      start += beta * (state.D - previous);
+      if (options.bones.transforms == Transforms::rigid) make_rigid(problem, bone_centers(state.sums), start);
+      for (std::size_t b = 0; b < options.bones.locked.size(); ++b) {
+        const auto column = static_cast<Eigen::Index>(4 * b);
+        if (options.bones.locked[b] != 0) start.middleCols<4>(column) = state.D.middleCols<4>(column);
+      }
+    }
+    next.weights = state.weights;
+    step(problem, options, iteration, start, next);
+    if (next.value > state.value * (1 + kRise)) {
+      // Not even plain steps descend, whichever vertices try exchanges: converged to rounding.
+      if (beta == 0 && ++stuck == kPatient) return RunEnd::converged;
+      momentum = 1;
+      previous = state.D;
+      continue;
+    }
+    previous = state.D;
+    std::swap(state, next);
+    momentum = grown;
+    stuck = 0;
+    history.push_back(state.value);
+    keep(options.checkpoint, options.phase, iteration + 1,
+         [&](SavedArrays& arrays) { save_run(state, place, arrays); });
+    if (options.after && !options.after(state)) return RunEnd::stopped;
+    const std::size_t n = history.size();
+    if (n > 4 && history[n - 5] - history[n - 1] <= options.tolerance * history[n - 1]) return RunEnd::converged;
+  }
+  return RunEnd::limit;
+}
+
+}  // namespace
+
+RunEnd run(const Problem& problem, const RunOptions& options, FitState& state) {
+  RunPlace place;
+  if (const auto saved = resume(options.checkpoint, options.phase)) {
+    place = saved_run(problem, *saved, state);
+  } else {
+    state.value = std::numeric_limits<double>::infinity();
+    place.previous = state.D;
+  }
+  if (state.weights.capacity < options.influences) state.weights = with_capacity(state.weights, options.influences);
+  const RunEnd end = iterate(problem, options, std::move(place), state);
+  // Slots that a looser run left behind would be taken for influences that may be used.
+  const bool all_solved = options.update_weights && options.locked_vertices.empty();
+  if (all_solved && state.weights.capacity > options.influences) {
+    const int fullest = *std::max_element(state.weights.count.begin(), state.weights.count.end());
+    state.weights = with_capacity(state.weights, std::max(fullest, options.influences));
+  }
+  return end;
+}
+
+void remove_bone(FitState& state, int b) {
+  const Eigen::Index tail = state.D.cols() - 4 * (b + 1);
+  state.D.middleCols(4 * b, tail) = state.D.rightCols(tail).eval();
+  state.D.conservativeResize(Eigen::NoChange, state.D.cols() - 4);
+  SparseWeights& w = state.weights;
+  for (std::size_t v = 0; v < w.vertex_count(); ++v) {
+    std::size_t kept = 0;
+    for (std::size_t k = 0; k < w.count[v]; ++k) {
+      const int bone = w.bone[w.slot(v) + k];
+      if (bone == b) continue;
+      w.bone[w.slot(v) + kept] = static_cast<std::uint16_t>(bone > b ? bone - 1 : bone);
+      w.value[w.slot(v) + kept++] = w.value[w.slot(v) + k];
+    }
+    w.count[v] = static_cast<std::uint16_t>(kept);
+  }
+}
+
+void add_bones(FitState& state, const Eigen::MatrixXd& motions) {
+  const Eigen::Index before = state.D.cols();
+  state.D.conservativeResize(Eigen::NoChange, before + motions.cols());
+  state.D.rightCols(motions.cols()) = motions;
+}
+
+}  // namespace sinew::lbs

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <Eigen/Core>
+#include <cstddef>
+#include <vector>
+
+#include "math/adjacency.h"
+#include "sinew/core/sequence.h"
+
+/// The shared heart of the solvers: a sequence scaled, centred and cleared of its common motion, ready for products.
+///
+/// | symbol | in code               | what                                                              |
+/// |--------|-----------------------|-------------------------------------------------------------------|
+/// | u_v    | rest.col(v), then 1   | rest position of vertex v, scaled into the unit sphere            |
+/// | T₀     | common (3F×4)         | best rigid motion of the whole mesh in every frame                |
+/// | y_v    | block(v) (3F)         | trajectory: scaled positions of v over the frames minus T₀ u_v    |
+/// | P      | basis (3F×r) or empty | orthonormal basis of the trajectories; blocks then hold Pᵀ y_v    |
+///
+/// Because the weights of a vertex sum to 1, |v − Σ w_b T_b u|² = |y − Σ w_b (T_b − T₀) u|²: solvers work with
+/// D_b = T_b − T₀, whose entries are small, so that single precision products lose little.
+namespace sinew::lbs {
+
+/// Moves between the input's unit and the unit sphere: scaled = (input − center) · scale.
+struct Scaling {
+  Eigen::Vector3d center = Eigen::Vector3d::Zero();
+  double scale = 1;  // 1 / radius of the rest pose's enclosing sphere; 1 where that is a point
+};
+
+struct ProblemOptions {
+  /// Reduce trajectories to a basis that leaves out at most this E_RMS (0: keep all frames). Without effect where the
+  /// basis would not be much smaller than the frames.
+  double truncation = 0;
+  int threads = 1;
+  std::uint64_t seed = 1;
+};
+
+class Problem {
+ public:
+  /// The sequence must outlive the problem. Throws what Sequence::check throws.
+  explicit Problem(const Sequence& sequence, const ProblemOptions& options = {});
+
+  /// The same problem over a subset of the vertices (ascending): no adjacency, always stored; reduced as ProblemOptions
+  /// says where it is not already.
+  Problem sample(const std::vector<Index>& vertices, double truncation = 0, std::uint64_t seed = 1) const;
+
+  std::size_t vertex_count() const { return static_cast<std::size_t>(rest_.cols()); }
+  std::size_t frame_count() const { return frames_; }
+  /// Rows of a block: 3F, or r when reduced.
+  std::size_t row_count() const { return rows_; }
+  bool reduced() const { return basis_.size() != 0; }
+  int threads() const { return threads_; }
+
+  const Scaling& scaling() const { return scaling_; }
+  const Eigen::Matrix3Xd& rest() const { return rest_; }         // 3×V
+  const Eigen::MatrixXd& common() const { return common_; }      // 3F×4, [A | t] of frame f in rows 3f..3f+2
+  const Eigen::MatrixXf& basis() const { return basis_; }        // 3F×r or empty
+  const std::vector<double>& energy() const { return energy_; }  // V: |y_v|², all frames
+  double total_energy() const { return total_energy_; }
+  const Adjacency& adjacency() const { return adjacency_; }
+
+  /// Trajectories of vertices [first, first + count): row_count() × count, column-major. Points into the problem or
+  /// into `scratch`, which is resized at need. Safe to call from several threads with their own scratch.
+  const float* block(std::size_t first, std::size_t count, std::vector<float>& scratch) const;
+
+  /// E_RMS (papers' unit) of a sum of squared residuals in scaled units.
+  double e_rms(double squares) const;
+
+  /// A motion in scaled units as the affine of the input's unit, and back.
+  Affine to_input(const Eigen::Matrix<double, 3, 4>& scaled) const;
+  Eigen::Matrix<double, 3, 4> to_scaled(const Affine& input) const;
+
+ private:
+  Problem() = default;
+  void find_common_motion();
+  void reduce(double truncation, std::uint64_t seed);
+  void gather(std::size_t first, std::size_t count, float* out) const;
+
+  const Sequence* sequence_ = nullptr;
+  std::size_t frames_ = 0;
+  std::size_t rows_ = 0;
+  int threads_ = 1;
+  Scaling scaling_;
+  Eigen::Matrix3Xd rest_;
+  Eigen::MatrixXd common_;
+  Eigen::MatrixXf basis_;
+  Eigen::MatrixXf stored_;  // rows × V, or empty: gathered from the sequence block by block
+  std::vector<double> energy_;
+  double total_energy_ = 0;
+  Adjacency adjacency_;
+};
+
+/// At most `count` of the vertices 0..vertices-1, spread evenly, ascending.
+std::vector<Index> spread_vertices(std::size_t vertices, std::size_t count);
+
+}  // namespace sinew::lbs

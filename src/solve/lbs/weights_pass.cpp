@@ -1,0 +1,432 @@
+#include "solve/lbs/weights_pass.h"
+#include "core/index.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include "math/gemm.h"
+#include "math/parallel.h"
+#include "solve/lbs/vertex_weight_solver.h"
+
+namespace sinew::lbs {
+namespace {
+
+constexpr std::size_t kChunk = 128;  // vertices whose trajectories and products stay in cache together
+/// With few rows, as in sets of poses, rounding of single-precision products does not average out: it would outweigh
+/// what late iterations gain. Up to this many rows everything is summed in double.
+constexpr std::size_t kExactRows = 64;
+constexpr int kThorough = 6;            // exchanges in a row of a thorough search for a support
+constexpr std::size_t kMostParts = 32;  // partial sums kept: their number is part of the result's bits
+
+/// Vertices per partial sum: a multiple of kChunk that depends on V alone.
+std::size_t part_size(std::size_t vertices) {
+  const std::size_t chunks = (vertices + kChunk - 1) / kChunk;
+  return std::max<std::size_t>(1, (chunks + kMostParts - 1) / kMostParts) * kChunk;
+}
+
+/// Partial sums over one part of the vertices.
+struct Part {
+  std::vector<double> S;  // B×B×10, bones a ≤ b
+  Eigen::MatrixXd C;      // rows×4B
+  double squares = 0;
+};
+
+/// Adds up S and C: C in single precision within a chunk, in double across chunks and where rows are few.
+class SumBuilder {
+ public:
+  SumBuilder(std::size_t rows, int bones, Part& part)
+      : rows_(rows), bones_(static_cast<std::size_t>(bones)), part_(part), exact_(rows <= kExactRows) {
+    part.S.assign(bones_ * bones_ * kMonomials, 0);
+    part.C.setZero(index(rows), 4 * bones);
+    if (!exact_) chunk_.setZero(index(rows), 4 * bones);
+  }
+
+  void add(const float* y, const Eigen::Vector3d& u, std::span<const double, kMonomials> monomials, const int* bones,
+           const double* weights, int count) {
+    for (int a = 0; a < count; ++a) {
+      const std::size_t column = 4 * static_cast<std::size_t>(bones[a]) * rows_;
+      if (exact_) {
+        add_products(y, u, weights[a], part_.C.data() + column);
+      } else {
+        add_products(y, u, weights[a], chunk_.data() + column);
+      }
+      for (int b = 0; b < count; ++b) {
+        if (bones[b] < bones[a]) continue;
+        double* s = part_.S.data() +
+                    (static_cast<std::size_t>(bones[a]) * bones_ + static_cast<std::size_t>(bones[b])) * kMonomials;
+        const double w = weights[a] * weights[b];
+        for (int m = 0; m < kMonomials; ++m) s[m] += w * monomials[static_cast<std::size_t>(m)];
+      }
+    }
+  }
+
+  void flush() {
+    if (exact_) return;
+    part_.C += chunk_.cast<double>();
+    chunk_.setZero();
+  }
+
+ private:
+  /// Adds weight · y (u, 1)ᵀ to four columns.
+  template <class Scalar>
+  void add_products(const float* __restrict y, const Eigen::Vector3d& u, double weight, Scalar* __restrict c0) {
+    const auto wx = static_cast<Scalar>(weight * u[0]), wy = static_cast<Scalar>(weight * u[1]);
+    const auto wz = static_cast<Scalar>(weight * u[2]), w1 = static_cast<Scalar>(weight);
+    Scalar* __restrict c1 = c0 + rows_;
+    Scalar* __restrict c2 = c1 + rows_;
+    Scalar* __restrict c3 = c2 + rows_;
+    for (std::size_t r = 0; r < rows_; ++r) {
+      const Scalar value = y[r];
+      c0[r] += wx * value;
+      c1[r] += wy * value;
+      c2[r] += wz * value;
+      c3[r] += w1 * value;
+    }
+  }
+
+  std::size_t rows_;
+  std::size_t bones_;
+  Part& part_;
+  bool exact_;
+  Eigen::MatrixXf chunk_;
+};
+
+/// S as a full matrix from the packed sums, C in frames.
+void expand(const Problem& problem, int bones, const std::vector<Part>& parts, WeightSums& sums) {
+  const auto B = static_cast<std::size_t>(bones);
+  std::vector<double> packed(B * B * kMonomials, 0);
+  Eigen::MatrixXd C = Eigen::MatrixXd::Zero(index(problem.row_count()), 4 * bones);
+  sums.squares = 0;
+  for (const Part& part : parts) {
+    for (std::size_t i = 0; i < packed.size(); ++i) packed[i] += part.S[i];
+    C += part.C;
+    sums.squares += part.squares;
+  }
+  static constexpr int kRow[kMonomials] = {0, 1, 2, 0, 0, 1, 0, 1, 2, 3};
+  static constexpr int kColumn[kMonomials] = {0, 1, 2, 1, 2, 2, 3, 3, 3, 3};
+  sums.S.setZero(4 * bones, 4 * bones);
+  for (std::size_t a = 0; a < B; ++a) {
+    for (std::size_t b = a; b < B; ++b) {
+      const double* s = packed.data() + (a * B + b) * kMonomials;
+      for (int m = 0; m < kMonomials; ++m) {
+        sums.S(index(4 * a) + kRow[m], index(4 * b) + kColumn[m]) = s[m];
+        sums.S(index(4 * a) + kColumn[m], index(4 * b) + kRow[m]) = s[m];
+        sums.S(index(4 * b) + kRow[m], index(4 * a) + kColumn[m]) = s[m];
+        sums.S(index(4 * b) + kColumn[m], index(4 * a) + kRow[m]) = s[m];
+      }
+    }
+  }
+  if (problem.reduced()) {
+    sums.C.resize(index(3 * problem.frame_count()), 4 * bones);
+    gemm(Op::none, Op::none, 1.0, problem.basis().cast<double>(), C, 0.0, sums.C, problem.threads());
+  } else {
+    sums.C = std::move(C);
+  }
+}
+
+/// Scratch of one thread while it works through a part.
+struct Scratch {
+  std::vector<float> trajectories;
+  std::vector<float> products;
+  std::vector<double> exact_trajectories;
+  std::vector<double> exact_products;
+  std::vector<double> pull;
+};
+
+/// Products Dᵀ Y of a chunk by one call of BLAS.
+template <class Scalar>
+const Scalar* chunk_products(const Eigen::Matrix<Scalar, Eigen::Dynamic, Eigen::Dynamic>& D, const Scalar* y,
+                             std::size_t count, std::vector<Scalar>& products) {
+  const auto rows = static_cast<int>(D.rows());
+  const auto columns = static_cast<int>(D.cols());
+  products.resize(static_cast<std::size_t>(columns) * kChunk);
+  gemm_block(Op::transpose, Op::none, columns, static_cast<int>(count), rows, Scalar{1}, D.data(), rows, y, rows,
+             Scalar{0}, products.data(), columns);
+  return products.data();
+}
+
+/// Runs visit(v, y, products) over a part, chunk by chunk; after() follows each.
+template <class Visit, class After>
+void for_each_vertex(const Problem& problem, const BoneGram& gram, std::size_t begin, std::size_t end, Scratch& scratch,
+                     const Visit& visit, const After& after) {
+  const std::size_t rows = problem.row_count();
+  const std::size_t columns = 4 * static_cast<std::size_t>(gram.padded);
+  for (std::size_t first = begin; first < end; first += kChunk) {
+    const std::size_t count = std::min(kChunk, end - first);
+    const float* y = problem.block(first, count, scratch.trajectories);
+    if (gram.exact_products.size() != 0) {
+      scratch.exact_trajectories.assign(y, y + count * rows);
+      const double* products =
+          chunk_products(gram.exact_products, scratch.exact_trajectories.data(), count, scratch.exact_products);
+      for (std::size_t i = 0; i < count; ++i) visit(first + i, y + i * rows, products + i * columns);
+    } else {
+      const float* products = chunk_products(gram.products, y, count, scratch.products);
+      for (std::size_t i = 0; i < count; ++i) visit(first + i, y + i * rows, products + i * columns);
+    }
+    after();
+  }
+}
+
+/// Sums of what visit(solver, sums) adds for every vertex, the solver holding the vertex with its present weights.
+template <class Visit>
+std::vector<double> sum_over_vertices(const Problem& problem, const BoneGram& gram, const SparseWeights& weights,
+                                      std::size_t size, const Visit& visit) {
+  const std::size_t vertices = problem.vertex_count();
+  const std::size_t step = part_size(vertices);
+  std::vector<std::vector<double>> parts((vertices + step - 1) / step, std::vector<double>(size, 0));
+  parallel_for(vertices, step, problem.threads(), [&](std::size_t begin, std::size_t end) {
+    VertexWeightSolver solver(gram, weights.capacity);
+    Scratch scratch;
+    const auto visit_vertex = [&](std::size_t v, const float*, const auto* products) {
+      solver.load(problem.rest().col(index(v)), products);
+      solver.set_support(weights.bone.data() + weights.slot(v), weights.value.data() + weights.slot(v),
+                         weights.count[v]);
+      visit(solver, parts[begin / step]);
+    };
+    for_each_vertex(problem, gram, begin, end, scratch, visit_vertex, [] {});
+  });
+  std::vector<double> sums(size, 0);
+  for (const auto& part : parts) {
+    for (std::size_t i = 0; i < size; ++i) sums[i] += part[i];
+  }
+  return sums;
+}
+
+double squared_difference(const SparseWeights& w, std::size_t a, std::size_t b) {
+  double sum = 0;
+  for (std::size_t k = 0; k < w.count[a]; ++k) {
+    const double own = w.value[w.slot(a) + k];
+    double other = 0;
+    for (std::size_t i = 0; i < w.count[b]; ++i) {
+      if (w.bone[w.slot(b) + i] == w.bone[w.slot(a) + k]) other = w.value[w.slot(b) + i];
+    }
+    sum += own * own - 2 * own * other;
+  }
+  for (std::size_t i = 0; i < w.count[b]; ++i)
+    sum += static_cast<double>(w.value[w.slot(b) + i]) * w.value[w.slot(b) + i];
+  return sum;
+}
+
+/// What the smoothness term adds for vertex v: each edge l |w_v − w_k|² is majorised at the weights before the pass by
+/// 2 l |w_v − (w_v⁰ + w_k⁰)/2|² + the same for k. Returns the ridge and fills the pull.
+double smoothing_terms(const Problem& problem, const Smoothing& smoothing, const SparseWeights& before, std::size_t v,
+                       std::vector<double>& pull) {
+  const Adjacency& adjacency = problem.adjacency();
+  const double strength = smoothing.strength * static_cast<double>(problem.frame_count());
+  std::fill(pull.begin(), pull.end(), 0.0);
+  double sum = 0;
+  for (std::size_t e = adjacency.starts[v]; e < adjacency.starts[v + 1]; ++e) {
+    const double l = smoothing.edges->values[e];
+    const std::size_t w = adjacency.neighbors[e];
+    sum += l;
+    for (std::size_t k = 0; k < before.count[w]; ++k)
+      pull[before.bone[before.slot(w) + k]] += l * before.value[before.slot(w) + k];
+  }
+  for (std::size_t k = 0; k < before.count[v]; ++k)
+    pull[before.bone[before.slot(v) + k]] += sum * before.value[before.slot(v) + k];
+  for (double& p : pull) p *= strength;
+  return 2 * strength * sum;
+}
+
+/// D as the problem's rows see it: Pᵀ D where it is reduced.
+template <class Matrix>
+Matrix in_rows(const Problem& problem, const Matrix& basis, Matrix D) {
+  if (!problem.reduced()) return D;
+  Matrix reduced(index(problem.row_count()), D.cols());
+  using Scalar = typename Matrix::Scalar;
+  gemm(Op::transpose, Op::none, Scalar{1}, basis, D, Scalar{0}, reduced, problem.threads());
+  return reduced;
+}
+
+}  // namespace
+
+SparseWeights with_capacity(const SparseWeights& weights, int capacity) {
+  SparseWeights result(weights.vertex_count(), capacity);
+  result.count = weights.count;
+  for (std::size_t v = 0; v < weights.vertex_count(); ++v) {
+    for (std::size_t k = 0; k < weights.count[v]; ++k) {
+      result.bone[result.slot(v) + k] = weights.bone[weights.slot(v) + k];
+      result.value[result.slot(v) + k] = weights.value[weights.slot(v) + k];
+    }
+  }
+  return result;
+}
+
+BoneGram bone_gram(const Problem& problem, const Eigen::MatrixXd& D) {
+  BoneGram gram;
+  gram.bones = static_cast<int>(D.cols() / 4);
+  gram.padded = (gram.bones + 7) / 8 * 8;
+  const auto B = static_cast<std::size_t>(gram.bones);
+  const auto padded = static_cast<std::size_t>(gram.padded);
+  Eigen::MatrixXd M(D.cols(), D.cols());
+  gemm(Op::transpose, Op::none, 1.0, D, D, 0.0, M, problem.threads());
+  gram.coefficients.assign(B * kMonomials * padded, 0);
+  for (std::size_t k = 0; k < B; ++k) {
+    double* c = gram.coefficients.data() + k * kMonomials * padded;
+    for (std::size_t j = 0; j < B; ++j, ++c) {
+      const auto m = M.block<4, 4>(index(4 * k), index(4 * j));
+      const double values[kMonomials] = {
+          m(0, 0),           m(1, 1),           m(2, 2),           m(0, 1) + m(1, 0), m(0, 2) + m(2, 0),
+          m(1, 2) + m(2, 1), m(0, 3) + m(3, 0), m(1, 3) + m(3, 1), m(2, 3) + m(3, 2), m(3, 3)};
+      for (std::size_t i = 0; i < kMonomials; ++i) c[i * padded] = values[i];
+    }
+  }
+  gram.diagonal.assign(kMonomials * padded, 0);
+  for (std::size_t b = 0; b < B; ++b) {
+    for (std::size_t m = 0; m < kMonomials; ++m) {
+      gram.diagonal[m * padded + b] = gram.coefficients[(b * kMonomials + m) * padded + b];
+    }
+  }
+  Eigen::MatrixXd by_component = Eigen::MatrixXd::Zero(D.rows(), 4 * gram.padded);
+  for (int b = 0; b < gram.bones; ++b) {
+    for (int c = 0; c < 4; ++c) by_component.col(c * gram.padded + b) = D.col(4 * b + c);
+  }
+  if (problem.row_count() <= kExactRows) {
+    gram.exact_products = in_rows<Eigen::MatrixXd>(problem, problem.basis().cast<double>(), std::move(by_component));
+  } else {
+    gram.products = in_rows<Eigen::MatrixXf>(problem, problem.basis(), by_component.cast<float>());
+  }
+  return gram;
+}
+
+void weights_pass(const Problem& problem, const BoneGram& gram, const PassOptions& options, SparseWeights& weights,
+                  WeightSums& sums) {
+  const std::size_t vertices = problem.vertex_count();
+  const std::size_t step = part_size(vertices);
+  std::vector<Part> parts((vertices + step - 1) / step);
+  sums.residual.resize(vertices);
+  const bool smoothing = options.smoothing.strength > 0;
+  const SparseWeights before = smoothing ? weights : SparseWeights{};
+  parallel_for(vertices, step, problem.threads(), [&](std::size_t begin, std::size_t end) {
+    Part& part = parts[begin / step];
+    SumBuilder builder(problem.row_count(), gram.bones, part);
+    VertexWeightSolver solver(gram, options.influences);
+    Scratch scratch;
+    scratch.pull.resize(static_cast<std::size_t>(gram.padded));
+    std::vector<int> bones(static_cast<std::size_t>(gram.bones) + 1);
+    std::vector<double> values(bones.size());
+    const auto visit = [&](std::size_t v, const float* y, const auto* products) {
+      const Eigen::Vector3d u = problem.rest().col(index(v));
+      double ridge = 0;
+      if (smoothing) ridge = smoothing_terms(problem, options.smoothing, before, v, scratch.pull);
+      const bool locked = options.keep_weights || (!options.locked.empty() && options.locked[v] != 0);
+      const bool plain = !smoothing || locked;
+      solver.load(u, products, plain ? 0 : ridge, plain ? nullptr : scratch.pull.data());
+      solver.set_support(weights.bone.data() + weights.slot(v), weights.value.data() + weights.slot(v),
+                         weights.count[v]);
+      const auto in_turn = [&](int period) {
+        return period > 0 && (v + static_cast<std::size_t>(options.phase)) % static_cast<std::size_t>(period) == 0;
+      };
+      if (!locked && in_turn(options.thorough_period)) {
+        solver.improve_thoroughly(kThorough);
+      } else if (!locked) {
+        solver.improve(in_turn(options.swap_period) ? options.swaps : 0);
+      }
+      // Rounded to the floats that are kept, so that sums and weights agree.
+      const int count = solver.count();
+      for (int k = 0; k < count; ++k) {
+        bones[static_cast<std::size_t>(k)] = solver.bone(k);
+        const float rounded = static_cast<float>(solver.weight(k));
+        values[static_cast<std::size_t>(k)] = rounded;
+        weights.bone[weights.slot(v) + static_cast<std::size_t>(k)] = static_cast<std::uint16_t>(solver.bone(k));
+        weights.value[weights.slot(v) + static_cast<std::size_t>(k)] = rounded;
+      }
+      weights.count[v] = static_cast<std::uint16_t>(count);
+      const double data = solver.data_objective();
+      sums.residual[v] = static_cast<float>(std::max(0.0, problem.energy()[v] + data));
+      part.squares += problem.energy()[v] + data;
+      builder.add(y, u, solver.monomials(), bones.data(), values.data(), count);
+    };
+    for_each_vertex(problem, gram, begin, end, scratch, visit, [&] { builder.flush(); });
+  });
+  expand(problem, gram.bones, parts, sums);
+}
+
+void assign_pass(const Problem& problem, const BoneGram& gram, std::vector<Index>& labels, WeightSums& sums) {
+  const std::size_t vertices = problem.vertex_count();
+  const std::size_t step = part_size(vertices);
+  const auto padded = static_cast<std::size_t>(gram.padded);
+  std::vector<Part> parts((vertices + step - 1) / step);
+  sums.residual.resize(vertices);
+  labels.resize(vertices);
+  parallel_for(vertices, step, problem.threads(), [&](std::size_t begin, std::size_t end) {
+    Part& part = parts[begin / step];
+    SumBuilder builder(problem.row_count(), gram.bones, part);
+    Scratch scratch;
+    std::vector<double> cost(padded);
+    const auto visit = [&](std::size_t v, const float* y, const auto* q) {
+      const Eigen::Vector3d u = problem.rest().col(index(v));
+      const double monomials[kMonomials] = {u[0] * u[0], u[1] * u[1], u[2] * u[2], u[0] * u[1], u[0] * u[2],
+                                            u[1] * u[2], u[0],        u[1],        u[2],        1};
+      for (std::size_t b = 0; b < padded; ++b) {
+        cost[b] = -2 * (u[0] * q[b] + u[1] * q[padded + b] + u[2] * q[2 * padded + b] + q[3 * padded + b]);
+      }
+      for (std::size_t m = 0; m < kMonomials; ++m) {
+        for (std::size_t b = 0; b < padded; ++b) cost[b] += monomials[m] * gram.diagonal[m * padded + b];
+      }
+      const int best = static_cast<int>(std::min_element(cost.begin(), cost.begin() + gram.bones) - cost.begin());
+      labels[v] = static_cast<Index>(best);
+      const double squares = problem.energy()[v] + cost[static_cast<std::size_t>(best)];
+      sums.residual[v] = static_cast<float>(std::max(0.0, squares));
+      part.squares += squares;
+      const double one = 1;
+      builder.add(y, u, monomials, &best, &one, 1);
+    };
+    for_each_vertex(problem, gram, begin, end, scratch, visit, [&] { builder.flush(); });
+  });
+  expand(problem, gram.bones, parts, sums);
+}
+
+std::vector<double> removal_costs(const Problem& problem, const BoneGram& gram, const SparseWeights& weights) {
+  const auto B = static_cast<std::size_t>(gram.bones);
+  return sum_over_vertices(problem, gram, weights, B, [](VertexWeightSolver& solver, std::vector<double>& costs) {
+    const double now = solver.improve(0);
+    for (int k = 0; k < solver.count(); ++k) {
+      costs[static_cast<std::size_t>(solver.bone(k))] += std::max(0.0, solver.objective_without(k) - now);
+    }
+  });
+}
+
+std::vector<double> addition_gains(const Problem& problem, const Eigen::MatrixXd& D, const SparseWeights& weights,
+                                   const Eigen::MatrixXd& candidates, std::size_t chosen) {
+  Eigen::MatrixXd joined(D.rows(), D.cols() + candidates.cols());
+  joined << D, candidates;
+  const auto B = static_cast<int>(D.cols() / 4);
+  const auto added = static_cast<std::size_t>(candidates.cols() / 4);
+  const auto visit = [&](VertexWeightSolver& solver, std::vector<double>& gains) {
+    double sure = 0;
+    for (std::size_t c = 0; c < added; ++c) {
+      const double gain = solver.gain_towards(B + static_cast<int>(c));
+      if (c < chosen) {
+        sure = std::max(sure, gain);
+      } else {
+        gains[c] += std::max(0.0, gain - sure);
+      }
+    }
+  };
+  return sum_over_vertices(problem, bone_gram(problem, joined), weights, added, visit);
+}
+
+double roughness(const Problem& problem, const EdgeWeights& edges, const SparseWeights& w) {
+  const Adjacency& adjacency = problem.adjacency();
+  const auto partial = [&](std::size_t begin, std::size_t end) {
+    double sum = 0;
+    for (std::size_t v = begin; v < end; ++v) {
+      for (std::size_t e = adjacency.starts[v]; e < adjacency.starts[v + 1]; ++e) {
+        if (adjacency.neighbors[e] > v) sum += edges.values[e] * squared_difference(w, v, adjacency.neighbors[e]);
+      }
+    }
+    return sum;
+  };
+  return parallel_reduce(w.vertex_count(), 1024, problem.threads(), 0.0, partial, std::plus<>());
+}
+
+double objective(const Problem& problem, const WeightSums& sums, const Eigen::MatrixXd& D) {
+  Eigen::MatrixXd DS(D.rows(), D.cols());
+  gemm(Op::none, Op::none, 1.0, D, sums.S, 0.0, DS, problem.threads());
+  return problem.total_energy() + (D.array() * (DS - 2 * sums.C).array()).sum();
+}
+
+}  // namespace sinew::lbs

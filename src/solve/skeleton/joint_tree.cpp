@@ -1,0 +1,297 @@
+#include "solve/skeleton/joint_tree.h"
+
+#include <Eigen/Cholesky>
+#include <Eigen/Geometry>
+#include <algorithm>
+#include <cmath>
+
+#include "math/parallel.h"
+
+namespace sinew::skeleton {
+namespace {
+
+constexpr std::size_t kFrameGrain = 4;
+constexpr double kSmallTurn = 0.05;  // radians up to which the factor of a step serves the next
+
+Eigen::Matrix3d cross_matrix(const Eigen::Vector3d& a) {
+  Eigen::Matrix3d out;
+  out << 0, -a.z(), a.y(), a.z(), 0, -a.x(), -a.y(), a.x(), 0;
+  return out;
+}
+
+Eigen::Matrix3d exponential(const Eigen::Vector3d& w) {
+  const double angle = w.norm();
+  return angle > 0 ? Eigen::AngleAxisd(angle, w / angle).toRotationMatrix()
+                   : Eigen::Matrix3d(Eigen::Matrix3d::Identity());
+}
+
+/// L M, (3B+1)×n from 4B×n, for the L with T = Z L: how rotations and the root's translation make up the transforms.
+/// The translation of a bone is carried by all joints above it, so sums over subtrees take the place of the product.
+Eigen::MatrixXd mapped(const JointTree& tree, const Eigen::MatrixXd& M) {
+  const int B = tree.bones();
+  Eigen::MatrixXd out = Eigen::MatrixXd::Zero(3 * B + 1, M.cols());
+  Eigen::VectorXd carried(B);  // by the joint of each bone
+  for (Eigen::Index i = 0; i < M.cols(); ++i) {
+    const auto from = M.col(i);
+    auto to = out.col(i);
+    for (int b = 0; b < B; ++b) carried[b] = from[4 * b + 3];
+    for (int b = B - 1; b >= 0; --b) {
+      const int p = tree.parent[b];
+      to.segment<3>(3 * b) += from.segment<3>(4 * b);
+      if (p < 0) {
+        to[3 * B] += carried[b];
+        continue;
+      }
+      const Eigen::Vector3d moment = carried[b] * tree.joint.col(b);
+      to.segment<3>(3 * b) -= moment;
+      to.segment<3>(3 * p) += moment;
+      carried[p] += carried[b];
+    }
+  }
+  return out;
+}
+
+using Rows = Eigen::Matrix<double, Eigen::Dynamic, 3>;  // Zᵀ: a row for each column of Z
+
+/// The products of the data with Z instead of T: A = L S Lᵀ, D = C Lᵀ (here its transpose).
+struct FrameProblem {
+  const Eigen::MatrixXd& A;
+  Rows D;  // (3B+1)×3
+};
+
+/// A Z for the symmetric A, into P: one column of A for all three of Z.
+void multiply(const Eigen::MatrixXd& A, const Rows& Z, Rows& P) {
+  const Eigen::Index n = A.rows();
+  P.setZero(n, 3);
+  double* p0 = P.data();
+  double* p1 = p0 + n;
+  double* p2 = p1 + n;
+  for (Eigen::Index k = 0; k < n; ++k) {
+    const double* a = A.data() + k * n;
+    const double z0 = Z(k, 0), z1 = Z(k, 1), z2 = Z(k, 2);
+    for (Eigen::Index i = 0; i < n; ++i) {
+      p0[i] += z0 * a[i];
+      p1[i] += z1 * a[i];
+      p2[i] += z2 * a[i];
+    }
+  }
+}
+
+/// tr(Z A Zᵀ) − 2 tr(Zᵀ D), P being A Z.
+double objective(const FrameProblem& problem, const Rows& Z, const Rows& P) {
+  return Z.cwiseProduct(P - 2 * problem.D).sum();
+}
+
+/// Gradient with respect to R_b ← exp(w_b) R_b and the translation.
+void find_gradient(const FrameProblem& problem, const Rows& Z, const Rows& P, Eigen::VectorXd& g) {
+  const auto B = static_cast<int>(Z.rows() / 3);
+  g.resize(3 * B + 3);
+  for (int b = 0; b < B; ++b) {
+    Eigen::Vector3d torque = Eigen::Vector3d::Zero();
+    for (int r = 3 * b; r < 3 * b + 3; ++r) {
+      const Eigen::Vector3d axis = Z.row(r).transpose();
+      torque += axis.cross(Eigen::Vector3d((P.row(r) - problem.D.row(r)).transpose()));
+    }
+    g.segment<3>(3 * b) = torque;
+  }
+  g.tail<3>() = (P.row(3 * B) - problem.D.row(3 * B)).transpose();
+}
+
+/// Gauss–Newton matrix of the same; its lower triangle.
+void find_hessian(const FrameProblem& problem, const Rows& Z, Eigen::MatrixXd& H) {
+  const auto B = static_cast<int>(Z.rows() / 3);
+  H.resize(3 * B + 3, 3 * B + 3);
+  for (int c = 0; c < B; ++c) {
+    const Eigen::Matrix3d right = Z.middleRows<3>(3 * c);
+    for (int b = c; b < B; ++b) {
+      const Eigen::Matrix3d M =
+          Z.middleRows<3>(3 * b).transpose() * Eigen::Matrix3d(problem.A.block<3, 3>(3 * b, 3 * c)) * right;
+      H.block<3, 3>(3 * b, 3 * c) = M.trace() * Eigen::Matrix3d::Identity() - M.transpose();
+    }
+    H.block<3, 3>(3 * B, 3 * c) = cross_matrix(right.transpose() * problem.A.block<3, 1>(3 * c, 3 * B)).transpose();
+  }
+  H.bottomRightCorner<3, 3>() = problem.A(3 * B, 3 * B) * Eigen::Matrix3d::Identity();
+}
+
+/// Levenberg–Marquardt. The factor of a step serves the next as well while the turns are small.
+void improve_frame(const FrameProblem& problem, int steps, Rows& Z, RotationFactor& factor) {
+  const auto B = static_cast<int>(Z.rows() / 3);
+  bool reuse = factor.rows() == 3 * B + 3;
+  Rows P;
+  multiply(problem.A, Z, P);
+  double value = objective(problem, Z, P);
+  double damping = 1e-4;
+  Eigen::MatrixXd H;
+  Eigen::VectorXd g;
+  Rows next;
+  Rows next_product;
+  for (int step = 0; step < steps; ++step) {
+    find_gradient(problem, Z, P, g);
+    H.resize(0, 0);
+    bool better = false;
+    for (int attempt = 0; attempt < 6 && !better; ++attempt) {
+      if (!reuse) {
+        if (H.size() == 0) find_hessian(problem, Z, H);
+        const double stiffness = std::max(H.diagonal().mean(), 1e-300);
+        Eigen::MatrixXd damped = H;
+        damped.diagonal().array() += damping * H.diagonal().array() + 1e-9 * stiffness;
+        factor.compute(damped);
+        if (factor.info() != Eigen::Success) {
+          damping *= 10;
+          continue;
+        }
+      }
+      const Eigen::VectorXd y = factor.solve(-g);
+      next = Z;
+      for (int b = 0; b < B; ++b)
+        next.middleRows<3>(3 * b) = Z.middleRows<3>(3 * b) * exponential(y.segment<3>(3 * b)).transpose();
+      next.row(3 * B) += y.tail<3>().transpose();
+      multiply(problem.A, next, next_product);
+      const double reached = objective(problem, next, next_product);
+      if (std::isfinite(reached) && reached < value) {
+        better = true;
+        const bool small = value - reached <= 1e-12 * std::abs(value);
+        Z.swap(next);
+        P.swap(next_product);
+        value = reached;
+        if (!reuse) damping = std::max(1e-9, damping / 10);
+        if (small) return;
+        reuse = y.head(3 * B).cwiseAbs().maxCoeff() < kSmallTurn;
+      } else if (reuse) {
+        reuse = false;
+      } else {
+        damping *= 10;
+      }
+    }
+    if (!better) return;
+  }
+}
+
+/// Removes what rounding has added to a rotation.
+void orthonormalise(Eigen::Ref<Eigen::Matrix3d> R) {
+  const Eigen::Matrix3d copy = R;
+  R = Eigen::Quaterniond(copy).normalized().toRotationMatrix();
+}
+
+}  // namespace
+
+std::vector<Eigen::Matrix3Xd> transforms_of(const JointTree& tree, const JointPoses& poses) {
+  const int B = tree.bones();
+  std::vector<Eigen::Matrix3Xd> out(poses.frames(), Eigen::Matrix3Xd(3, 4 * B));
+  for (std::size_t f = 0; f < poses.frames(); ++f)
+    for (int b = 0; b < B; ++b) {
+      const auto R = poses.rotation[f].middleCols<3>(3 * b);
+      out[f].middleCols<3>(4 * b) = R;
+      const int p = tree.parent[b];
+      if (p < 0)
+        out[f].col(4 * b + 3) = poses.root.col(static_cast<Eigen::Index>(f));
+      else
+        out[f].col(4 * b + 3) =
+            out[f].col(4 * p + 3) + (poses.rotation[f].middleCols<3>(3 * p) - R) * tree.joint.col(b);
+    }
+  return out;
+}
+
+JointPoses poses_of(const std::vector<Eigen::Matrix3Xd>& transforms) {
+  JointPoses out;
+  out.root.resize(3, static_cast<Eigen::Index>(transforms.size()));
+  for (std::size_t f = 0; f < transforms.size(); ++f) {
+    const Eigen::Index B = transforms[f].cols() / 4;
+    Eigen::Matrix3Xd rotation(3, 3 * B);
+    for (Eigen::Index b = 0; b < B; ++b) rotation.middleCols<3>(3 * b) = transforms[f].middleCols<3>(4 * b);
+    out.rotation.push_back(std::move(rotation));
+    out.root.col(static_cast<Eigen::Index>(f)) = transforms[f].col(3);
+  }
+  return out;
+}
+
+double gram_objective(const Eigen::Matrix3Xd& T, const Eigen::MatrixXd& S, const Eigen::Matrix3Xd& C) {
+  return (T * S).cwiseProduct(T).sum() - 2 * T.cwiseProduct(C).sum();
+}
+
+void update_rotations(const JointTree& tree, const Eigen::MatrixXd& S, const std::vector<Eigen::Matrix3Xd>& C,
+                      int steps, int threads, JointPoses& poses, std::vector<RotationFactor>* kept) {
+  const int B = tree.bones();
+  const Eigen::MatrixXd A = mapped(tree, mapped(tree, S).transpose());
+  if (kept != nullptr) kept->resize(poses.frames());
+  parallel_for(poses.frames(), kFrameGrain, threads, [&](std::size_t first, std::size_t last) {
+    for (std::size_t f = first; f < last; ++f) {
+      const FrameProblem problem{A, mapped(tree, C[f].transpose())};
+      Rows Z(3 * B + 1, 3);
+      Z << poses.rotation[f].transpose(), poses.root.col(static_cast<Eigen::Index>(f)).transpose();
+      RotationFactor own;
+      improve_frame(problem, steps, Z, kept == nullptr ? own : (*kept)[f]);
+      poses.rotation[f] = Z.topRows(3 * B).transpose();
+      for (int b = 0; b < B; ++b) orthonormalise(poses.rotation[f].middleCols<3>(3 * b));
+      poses.root.col(static_cast<Eigen::Index>(f)) = Z.row(3 * B).transpose();
+    }
+  });
+}
+
+void update_joints(const Eigen::MatrixXd& S, const std::vector<Eigen::Matrix3Xd>& C, const Eigen::Matrix3Xd& anchor,
+                   double mu, JointTree& tree, JointPoses& poses) {
+  const int B = tree.bones();
+  if (B < 2) return;
+  // U(b, a) = 1 when a lies on the path from b to the root: the weight that joint a carries is that of its subtree.
+  Eigen::MatrixXd U = Eigen::MatrixXd::Zero(B, B);
+  for (int b = 0; b < B; ++b) {
+    if (tree.parent[b] >= 0) U.row(b) = U.row(tree.parent[b]);
+    U(b, b) = 1;
+  }
+  // Moments over the vertices, weights summed over subtrees: Σ W_a W_a', Σ W_a, Σ W_a w_b u.
+  Eigen::MatrixXd ww(B, B);
+  Eigen::MatrixXd wu(B, 3 * B);  // Σ_v w_a w_b u as rows a, columns 3b..
+  for (int a = 0; a < B; ++a)
+    for (int b = 0; b < B; ++b) {
+      ww(a, b) = S(4 * a + 3, 4 * b + 3);
+      wu.block<1, 3>(a, 3 * b) = S.block<1, 3>(4 * a + 3, 4 * b);
+    }
+  const double vertices = ww.sum();
+  if (!(vertices > 0)) return;
+  const Eigen::VectorXd mass = U.transpose() * ww.rowwise().sum();
+  const Eigen::MatrixXd subtree_u = U.transpose() * wu;   // B×3B
+  const Eigen::RowVectorXd total_u = wu.colwise().sum();  // 1×3B
+  // The root's translation is eliminated per frame: products of centred weights.
+  const Eigen::MatrixXd K = U.transpose() * ww * U - mass * mass.transpose() / vertices;
+
+  Eigen::MatrixXd N = Eigen::MatrixXd::Zero(3 * B, 3 * B);
+  Eigen::VectorXd r = Eigen::VectorXd::Zero(3 * B);
+  std::vector<Eigen::Vector3d> mean_residual(poses.frames());
+  std::vector<Eigen::Matrix3Xd> differences(poses.frames());
+  for (std::size_t f = 0; f < poses.frames(); ++f) {
+    const Eigen::Matrix3Xd& R = poses.rotation[f];
+    Eigen::Matrix3Xd D = Eigen::Matrix3Xd::Zero(3, 3 * B);
+    for (int a = 0; a < B; ++a)
+      if (tree.parent[a] >= 0) D.middleCols<3>(3 * a) = R.middleCols<3>(3 * tree.parent[a]) - R.middleCols<3>(3 * a);
+    Eigen::Matrix3Xd target(3, B);  // Σ_v w_a v
+    for (int a = 0; a < B; ++a) target.col(a) = C[f].col(4 * a + 3);
+    const Eigen::Vector3d mean = (target.rowwise().sum() - R * total_u.transpose()) / vertices;
+    const Eigen::Matrix3Xd e = target * U - R * subtree_u.transpose() - mean * mass.transpose();
+    for (int a = 0; a < B; ++a) {
+      r.segment<3>(3 * a) += D.middleCols<3>(3 * a).transpose() * e.col(a);
+      for (int b = 0; b <= a; ++b)
+        N.block<3, 3>(3 * a, 3 * b) += K(a, b) * D.middleCols<3>(3 * a).transpose() * D.middleCols<3>(3 * b);
+    }
+    mean_residual[f] = mean;
+    differences[f] = std::move(D);
+  }
+  // The pull is relative to each joint's own stiffness, so that it decides only what the motion leaves open; a joint
+  // that never bends has none and goes to its anchor.
+  const double least = 1e-9 * std::max(N.diagonal().mean(), 1e-300);
+  for (int a = 0; a < B; ++a) {
+    const double pull = mu * N.diagonal().segment<3>(3 * a).mean() + least;
+    N.diagonal().segment<3>(3 * a).array() += pull;
+    r.segment<3>(3 * a) += pull * anchor.col(a);
+  }
+  const Eigen::VectorXd c = N.selfadjointView<Eigen::Lower>().ldlt().solve(r);
+  if (!c.allFinite()) return;
+  for (int a = 0; a < B; ++a)
+    if (tree.parent[a] >= 0) tree.joint.col(a) = c.segment<3>(3 * a);
+  for (std::size_t f = 0; f < poses.frames(); ++f) {
+    Eigen::Vector3d carried = Eigen::Vector3d::Zero();
+    for (int a = 0; a < B; ++a) carried += mass[a] * (differences[f].middleCols<3>(3 * a) * tree.joint.col(a));
+    poses.root.col(static_cast<Eigen::Index>(f)) = mean_residual[f] - carried / vertices;
+  }
+}
+
+}  // namespace sinew::skeleton

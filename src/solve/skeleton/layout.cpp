@@ -1,0 +1,119 @@
+#include "solve/skeleton/layout.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "core/index.h"
+#include "math/mirror.h"
+#include "sinew/core/error.h"
+#include "solve/lbs/to_rig.h"
+
+namespace sinew::skeleton {
+namespace {
+
+constexpr double kOffPlane =
+    0.03;  // distance from the mirror plane beyond which a bone has a side; radius of the mesh is 1
+
+/// The heavier bone at the joint nearest the centroid of the rest pose [Le2014 §3.6].
+int central_bone(const SkeletonFit& fit, const std::vector<TreeEdge>& edges) {
+  if (edges.empty()) return 0;
+  const Eigen::Vector3d centroid = fit.problem->rest().rowwise().mean();
+  const TreeEdge& nearest = *std::min_element(edges.begin(), edges.end(), [&](const TreeEdge& a, const TreeEdge& b) {
+    return (a.joint - centroid).squaredNorm() < (b.joint - centroid).squaredNorm();
+  });
+  const WeightSums& sums = fit.state.sums;
+  return blend(sums, nearest.to, nearest.to) > blend(sums, nearest.from, nearest.from) ? nearest.to : nearest.from;
+}
+
+/// How far the vertices that a bone mostly moves reach along a direction from its head.
+double reach(const Problem& problem, const SparseWeights& w, int bone, const Eigen::Vector3d& head,
+             const Eigen::Vector3d& direction) {
+  double out = 0;
+  for (std::size_t v = 0; v < w.vertex_count(); ++v)
+    for (std::size_t k = w.slot(v); k < w.slot(v) + w.count[v]; ++k)
+      if (w.bone[k] == bone && w.value[k] > 0.5F)
+        out = std::max(out, (problem.rest().col(static_cast<Eigen::Index>(v)) - head).dot(direction));
+  return out;
+}
+
+/// For display: the child's head or the middle of several; a leaf ends where its vertices do.
+Eigen::Vector3d tail_of(const Problem& problem, const FitState& state, const JointTree& tree, int bone,
+                        const Eigen::Vector3d& head, const Eigen::Vector3d& centroid) {
+  Eigen::Vector3d sum = Eigen::Vector3d::Zero();
+  int children = 0;
+  for (int b = 0; b < tree.bones(); ++b)
+    if (tree.parent[at(b)] == bone) {
+      sum += tree.joint.col(b);
+      ++children;
+    }
+  if (children > 0 && (sum / children - head).norm() > 1e-3) return sum / children;
+  const Eigen::Vector3d outwards = centroid - head;
+  if (outwards.norm() < 1e-6) return head + Eigen::Vector3d(0, 0.05, 0);
+  const Eigen::Vector3d direction = outwards.normalized();
+  return head + std::max(reach(problem, state.weights, bone, head, direction), outwards.norm()) * direction;
+}
+
+/// root, bone_01, bone_02_L, ...; in a symmetric skeleton bone_02_R mirrors bone_02_L.
+std::vector<std::string> names_of(const JointTree& tree, const Eigen::Matrix3Xd& centroid,
+                                  const std::optional<MirrorPlane>& mirror, const Symmetry& symmetry) {
+  std::vector<std::string> out{"root"};
+  for (int b = 1; b < tree.bones(); ++b) {
+    const int p = symmetry.partner.empty() ? b : symmetry.partner[at(b)];
+    if (p != b) {  // a pair: one number, two sides
+      const double apart = symmetry.plane.normal.dot(tree.joint.col(b) - tree.joint.col(p));
+      const double lean = std::abs(apart) > 1e-6 ? apart : symmetry.plane.normal.dot(centroid.col(b) - centroid.col(p));
+      const bool left = lean > 0 || (lean == 0 && b < p);
+      out.push_back(fmt::format("bone_{:02}_{}", std::min(b, p), left ? "L" : "R"));
+      continue;
+    }
+    const double side = mirror ? mirror->normal.dot(centroid.col(b)) - mirror->offset : 0;
+    out.push_back(fmt::format("bone_{:02}{}", b, side > kOffPlane ? "_L" : side < -kOffPlane ? "_R" : ""));
+  }
+  return out;
+}
+
+/// A state and tree rooted at `root`, bones depth first.
+void root_at(int root, FitState& state, JointTree& tree) {
+  tree = adopt_edges(directed_edges(edges_of(tree), root), state);
+}
+
+}  // namespace
+
+Rig lay_out_skeleton(const Sequence& sequence, const SkeletonFit& fit, const SkeletonOptions& options) {
+  const Problem& problem = *fit.problem;
+  const std::string& wanted = options.root;
+  const std::optional<MirrorPlane> mirror = find_mirror_plane(problem.rest());
+  FitState state = fit.state;
+  JointTree tree = fit.tree;
+  if (fit.symmetry.partner.empty()) root_at(central_bone(fit, edges_of(tree)), state, tree);
+  std::vector<std::string> names = names_of(tree, bone_centroids(state, problem), mirror, fit.symmetry);
+  if (!wanted.empty() && wanted != "auto") {
+    const auto found = std::find(names.begin(), names.end(), wanted);
+    if (found == names.end())
+      throw Error(ErrorKind::usage,
+                  fmt::format("no bone is called '{}'; solve without --root first to see the names", wanted));
+    root_at(static_cast<int>(found - names.begin()), state, tree);
+    names = names_of(tree, bone_centroids(state, problem), mirror, fit.symmetry);
+  }
+  const Eigen::Matrix3Xd centroid = bone_centroids(state, problem);
+  tree.joint.col(0) = centroid.col(0);
+  fit.symmetry.apply_to(tree.joint);
+  Eigen::Matrix3Xd tail(3, tree.bones());
+  for (int b = 0; b < tree.bones(); ++b)
+    tail.col(b) = tail_of(problem, state, tree, b, tree.joint.col(b), centroid.col(b));
+  fit.symmetry.apply_to(tail);
+
+  Rig rig = to_rig(sequence, problem, state.D, state.weights, Transforms::rigid, options.influences);
+  rig.jointed = true;
+  const auto to_input = [&](const Eigen::Vector3d& x) -> Vector3 {
+    return (x / problem.scaling().scale + problem.scaling().center).cast<float>();
+  };
+  for (int b = 0; b < tree.bones(); ++b)
+    rig.bones[at(b)] = {names[at(b)], tree.parent[at(b)], to_input(tree.joint.col(b)), to_input(tail.col(b))};
+  return rig;
+}
+
+}  // namespace sinew::skeleton

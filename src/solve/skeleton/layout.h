@@ -1,0 +1,14 @@
+#pragma once
+
+#include "sinew/core/rig.h"
+#include "sinew/solve/skeleton.h"
+#include "solve/skeleton/skeleton_fit.h"
+
+namespace sinew::skeleton {
+
+/// From a fitted tree to the skeleton that is handed out: rooted as the options ask, bones depth first with engine-safe
+/// names (a side where the rest pose has a mirror plane) and tails, motion exactly as the joints allow.
+/// Throws Error{usage} when the options name a root that does not exist.
+Rig lay_out_skeleton(const Sequence& sequence, const SkeletonFit& fit, const SkeletonOptions& options);
+
+}  // namespace sinew::skeleton

@@ -1,0 +1,90 @@
+#include <fmt/format.h>
+
+#include "core/index.h"
+#include "math/laplacian.h"
+#include "sinew/core/error.h"
+#include "solve/lbs/given_rig.h"
+#include "solve/lbs/to_rig.h"
+#include "solve/skeleton/options.h"
+#include "solve/skeleton/settle.h"
+
+namespace sinew::skeleton {
+namespace {
+
+void check_given(const Sequence& sequence, const Rig& given) {
+  given.check();
+  if (given.vertex_count() != sequence.vertex_count())
+    throw Error(ErrorKind::input, fmt::format("the given rig has {} vertices, the sequence {}", given.vertex_count(),
+                                              sequence.vertex_count()));
+  int roots = 0;
+  for (const Bone& bone : given.bones) roots += bone.parent < 0 ? 1 : 0;
+  if (roots != 1)
+    throw Error(ErrorKind::input,
+                fmt::format("the given rig has {} bones without a parent: a hierarchy has one root", roots));
+}
+
+/// The hierarchy of a rig, its joints in the problem's units.
+JointTree tree_of(const Problem& problem, const Rig& given) {
+  JointTree tree;
+  tree.joint.resize(3, static_cast<Eigen::Index>(given.bone_count()));
+  for (std::size_t b = 0; b < given.bone_count(); ++b) {
+    tree.parent.push_back(given.bones[b].parent);
+    tree.joint.col(static_cast<Eigen::Index>(b)) =
+        (given.bones[b].head.cast<double>() - problem.scaling().center) * problem.scaling().scale;
+  }
+  return tree;
+}
+
+/// Bones with the given names and parents, heads at the fitted joints; tails go with their heads.
+void place_given(const Problem& problem, const Rig& given, const JointTree& tree, Rig& rig) {
+  rig.jointed = true;
+  for (int b = 0; b < tree.bones(); ++b) {
+    const Bone& old = given.bones[at(b)];
+    Bone& bone = rig.bones[at(b)];
+    bone = old;
+    if (old.parent < 0) continue;
+    const Eigen::Vector3d head = tree.joint.col(b) / problem.scaling().scale + problem.scaling().center;
+    bone.head = head.cast<float>();
+    bone.tail = old.tail + (bone.head - old.head);
+  }
+}
+
+}  // namespace
+
+}  // namespace sinew::skeleton
+
+namespace sinew {
+
+Rig refit_skeleton(const Sequence& sequence, const Rig& given, const SkeletonOptions& options, FitReport& report,
+                   const Progress& progress) {
+  using namespace skeleton;
+  check_options(options);
+  check_given(sequence, given);
+  report.method = "skeleton";
+  report.bones_asked = static_cast<int>(given.bone_count());
+  const double start = now_seconds();
+  const Problem problem(sequence, {0.01, options.threads, options.seed});
+  const EdgeWeights edges = rigidness_laplacian(sequence, problem.adjacency(), 1e-3, problem.threads());
+  SkeletonFit rig{&problem, &edges, {}, tree_of(problem, given), options.influences, options.smoothness, 4, 0};
+  rig.state.D = motion_in(problem, given, std::vector<std::uint8_t>(given.bone_count(), 0), Transforms::rigid);
+  rig.state.weights = weights_in(given, options.influences);
+  const StepTimer timer(report, "strict joints");
+  // The given weights carry the motion to where the joints allow it before they change themselves.
+  sum_up(rig);
+  settle_tree(rig, 6);
+  rig.state.squares = objective(problem, rig.state.sums, rig.state.D);
+  update_weights(rig);
+  rig.state.weights = with_capacity(rig.state.weights, options.influences);
+  int rounds = 0;
+  const bool finished = settle_all(rig, options, [&](double error) {
+    report.iterations.push_back({error, now_seconds() - start});
+    return tell(progress, "strict joints", std::min(1.0, static_cast<double>(++rounds) / options.strict_iterations));
+  });
+  report.termination = finished ? Termination::converged : Termination::cancelled;
+  report.bones = rig.state.bones();
+  Rig out = to_rig(sequence, problem, rig.state.D, rig.state.weights, Transforms::rigid, options.influences);
+  place_given(problem, given, rig.tree, out);
+  return out;
+}
+
+}  // namespace sinew

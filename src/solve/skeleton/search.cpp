@@ -1,0 +1,72 @@
+#include "solve/skeleton/search.h"
+
+#include <algorithm>
+#include <array>
+#include <random>
+
+#include "core/index.h"
+#include "solve/skeleton/moves.h"
+#include "solve/skeleton/saved.h"
+#include "solve/skeleton/strict.h"
+
+namespace sinew::skeleton {
+namespace {
+
+constexpr int kSettle = 8;       // rounds after a move before it is judged, and once more where it comes near
+constexpr double kNear = 0.04;   // E_RMS above the best that is worth those
+constexpr double kSlack = 0.03;  // E_RMS above the best from which moves go on, at first; falls to 0
+
+enum class Move { add_one, add_two, add_many, exchange_edges, loosen };
+
+/// In turn; loosening is cheap and pays most often.
+constexpr std::array kMoves{Move::loosen, Move::add_one,  Move::loosen, Move::add_two,
+                            Move::loosen, Move::add_many, Move::loosen, Move::exchange_edges};
+
+/// False where there is nothing to move. The number of bones stays.
+bool make_move(SkeletonFit& fit, Move move, std::uint64_t seed) {
+  if (move == Move::exchange_edges) return exchange_edges(fit) > 0;
+  if (move == Move::loosen) {
+    loosen(fit);
+    return true;
+  }
+  const int bones = fit.state.bones();
+  grow_by(fit, move == Move::add_one ? 1 : move == Move::add_two ? 2 : 1 + bones / 6, seed);
+  strict_rounds(fit, 3, 2);
+  shrink_to(fit, bones);
+  return true;
+}
+
+}  // namespace
+
+bool search_skeleton(SkeletonFit& best, int moves, std::uint64_t seed, Checkpoint* checkpoint,
+                     const Progress& progress) {
+  std::mt19937_64 random(seed);
+  SkeletonFit current = best;
+  int first = 0;
+  if (const auto saved = resume(checkpoint, kSkeletonSearch)) {
+    take_skeleton(saved->arrays, "best ", best);
+    take_skeleton(saved->arrays, "current ", current);
+    first = std::min(moves, static_cast<int>(saved->step));
+    random.discard(static_cast<unsigned long long>(first));
+  }
+  if (best.state.bones() < 2) return true;
+  for (int move = first; move < moves; ++move) {
+    keep(checkpoint, kSkeletonSearch, move, [&](SavedArrays& arrays) {
+      save_skeleton(best, "best ", arrays);
+      save_skeleton(current, "current ", arrays);
+    });
+    const double done = static_cast<double>(move) / moves;
+    if (!tell(progress, "search", done)) return false;
+    const double limit = best.e_rms() * (1 + kSlack * (1 - done));
+    if (current.e_rms() > limit) current = best;
+    SkeletonFit tried = current;
+    if (!make_move(tried, kMoves[static_cast<std::size_t>(move) % kMoves.size()], random())) continue;
+    converge(tried, kSettle);
+    if (tried.e_rms() < best.e_rms() * (1 + kNear)) converge(tried, kSettle);
+    if (tried.e_rms() < limit) current = tried;
+    if (tried.state.squares < best.state.squares) best = std::move(tried);
+  }
+  return true;
+}
+
+}  // namespace sinew::skeleton

@@ -1,0 +1,29 @@
+#include "solve/skeleton/skeleton_fit.h"
+
+namespace sinew::skeleton {
+
+void Symmetry::apply_to(Eigen::Matrix3Xd& joint) const {
+  const Eigen::Matrix3Xd before = joint;
+  for (std::size_t b = 0; b < partner.size(); ++b)
+    joint.col(static_cast<Eigen::Index>(b)) =
+        0.5 * (before.col(static_cast<Eigen::Index>(b)) + plane.mirrored(before.col(partner[b])));
+}
+
+void sum_up(SkeletonFit& fit) {
+  PassOptions pass;
+  pass.keep_weights = true;
+  weights_pass(*fit.problem, bone_gram(*fit.problem, fit.state.D), pass, fit.state.weights, fit.state.sums);
+  fit.state.squares = fit.state.sums.squares;
+}
+
+void update_weights(SkeletonFit& fit) {
+  PassOptions pass;
+  pass.influences = fit.influences;
+  pass.swap_period = fit.swap_period;
+  pass.phase = fit.phase++;
+  if (fit.edges != nullptr) pass.smoothing = {fit.smoothness, fit.edges};
+  weights_pass(*fit.problem, bone_gram(*fit.problem, fit.state.D), pass, fit.state.weights, fit.state.sums);
+  fit.state.squares = fit.state.sums.squares;
+}
+
+}  // namespace sinew::skeleton

@@ -1,0 +1,62 @@
+#include "solve/ssdr/options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "sinew/core/error.h"
+
+namespace sinew::ssdr {
+
+void check_options(const SsdrOptions& options) {
+  const auto refuse = [](const std::string& sentence) { throw Error(ErrorKind::usage, sentence); };
+  if (options.bones < 1 || options.bones > 1024) {
+    refuse(fmt::format("bones: {} asked for, expected 1 to 1024", options.bones));
+  }
+  if (options.influences < 0 || options.influences > 8) {
+    refuse(fmt::format("influences: {} asked for, expected 1 to 8, or 0 for any number", options.influences));
+  }
+  if (!(options.smoothness >= 0) || !std::isfinite(options.smoothness)) {
+    refuse(fmt::format("smoothness: {} given, expected a number from 0 up", options.smoothness));
+  }
+  if (!(options.tolerance >= 0)) {
+    refuse(fmt::format("tolerance: {} given, expected a number from 0 up", options.tolerance));
+  }
+  if (options.max_iterations < 0) {
+    refuse(fmt::format("iterations: {} given, expected 0 or more", options.max_iterations));
+  }
+  if (!(options.max_error >= 0) || !std::isfinite(options.max_error)) {
+    refuse(fmt::format("max error: {} given, expected a positive E_RMS", options.max_error));
+  }
+  if (options.min_bones < 1 || options.max_bones > 1024 || options.min_bones > options.max_bones) {
+    refuse(fmt::format("bones between {} and {} asked for, expected 1 <= least <= most <= 1024", options.min_bones,
+                       options.max_bones));
+  }
+}
+
+int slots(const SsdrOptions& options, int bones) {
+  return options.influences == 0 ? bones : std::min(options.influences, bones);
+}
+
+Termination termination_of(RunEnd end) {
+  switch (end) {
+    case RunEnd::converged:
+      return Termination::converged;
+    case RunEnd::stopped:
+      return Termination::cancelled;
+    case RunEnd::limit:
+      break;
+  }
+  return Termination::iteration_limit;
+}
+
+SmoothingEdges::SmoothingEdges(const Sequence& sequence, const Problem& problem, const SsdrOptions& options)
+    : strength_(options.smoothness) {
+  if (!(strength_ > 0)) return;
+  edges_ = options.laplacian == LaplacianKind::graph
+               ? graph_laplacian(problem.adjacency())
+               : rigidness_laplacian(sequence, problem.adjacency(), 1e-3, options.threads);
+}
+
+}  // namespace sinew::ssdr

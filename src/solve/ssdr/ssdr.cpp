@@ -1,0 +1,286 @@
+#include "sinew/solve/ssdr.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "sinew/core/error.h"
+#include "solve/lbs/alternation.h"
+#include "solve/lbs/bone_search.h"
+#include "solve/lbs/motion_clusters.h"
+#include "solve/lbs/problem.h"
+#include "solve/lbs/saved_fit.h"
+#include "solve/lbs/to_rig.h"
+#include "solve/lbs/weight_samples.h"
+#include "solve/ssdr/options.h"
+#include "solve/ssdr/rest_pose.h"
+#include "solve/ssdr/start_from_flats.h"
+
+namespace sinew::ssdr {
+namespace {
+
+constexpr double kTruncation = 0.01;              // E_RMS that the reduction of the whole problem may leave out
+constexpr double kSearchTruncation = 0.1;         // the same while searching
+constexpr std::size_t kSearchVertices = 5000;     // vertices that stand for all while searching
+constexpr Eigen::Index kLargestMotion = 1 << 21;  // numbers in D up to which several starts are kept beside each other
+constexpr int kThoroughPeriod = 8;                // one vertex in so many searches its support thoroughly at the end
+constexpr std::size_t kDenseWeights = 4000000;    // most weights of V·B for which a dense start is affordable
+
+/// What a solve carries from stage to stage.
+struct Solve {
+  const Sequence& sequence;
+  const Problem& problem;
+  const SsdrOptions& options;
+  FitReport& report;
+  const Progress& progress;
+  Smoothing smoothing;
+  double start = now_seconds();
+  RunEnd end = RunEnd::limit;
+
+  bool cancelled() const { return end == RunEnd::stopped; }
+
+  /// Tells the caller; false, for good, once it asked to stop.
+  bool keep_going(std::string_view step, double fraction) {
+    if (!tell(progress, step, fraction)) end = RunEnd::stopped;
+    return !cancelled();
+  }
+};
+
+RunOptions run_options(const SsdrOptions& options, int iterations, int influences) {
+  RunOptions run;
+  run.iterations = iterations;
+  run.tolerance = options.tolerance;
+  run.influences = influences;
+  run.bones.transforms = options.transforms;
+  return run;
+}
+
+/// Bones from near-rigid parts [§3.4]: connected patches count as parts of their own, and of the surplus those that
+/// matter least go once weights blend.
+FitState initial_state(const Solve& solve, int bones) {
+  const Problem& problem = solve.problem;
+  const SsdrOptions& options = solve.options;
+  const auto wanted = static_cast<std::size_t>(bones);
+  const bool flats = options.start == Start::flats;
+  MotionClusters clusters =
+      cluster_by_motion(problem, wanted, flats ? flat_parts(solve.sequence, options, bones) : std::vector<Index>());
+  const bool patches = options.quality != Quality::fast && !problem.adjacency().neighbors.empty();
+  if (patches) {
+    const std::size_t smallest = std::max<std::size_t>(4, problem.vertex_count() / (10 * wanted));
+    clusters = split_into_patches(problem, clusters, smallest, wanted + (wanted + 3) / 4);
+  }
+  FitState state;
+  state.D = clusters.D;
+  const int most = state.bones();
+  state.weights = weights_of(clusters, std::min(most, options.influences == 0 ? most : options.influences));
+  if (most > bones) {
+    RunOptions few = run_options(options, 8, state.weights.capacity);
+    few.tolerance = 0;
+    run(problem, few, state);
+    shrink(problem, few, bones, state);
+  }
+  return state;
+}
+
+/// A few iterations with dense weights before they are made sparse: bones find their places more freely.
+void settle_dense(const Problem& problem, const SsdrOptions& options, FitState& state) {
+  const bool small = problem.vertex_count() * static_cast<std::size_t>(state.bones()) <= kDenseWeights;
+  RunOptions dense = run_options(options, 10, small ? state.bones() : std::min(8, state.bones()));
+  dense.tolerance = 0;
+  run(problem, dense, state);
+}
+
+/// Searches on a sample of the vertices, where a move costs little, and brings the bones back to all of them.
+void search(Solve& solve, const std::string& phase, FitState& state) {
+  const StepTimer timer(solve.report, "search");
+  const int K = slots(solve.options, state.bones());
+  const std::vector<Index> chosen = spread_vertices(solve.problem.vertex_count(), kSearchVertices);
+  const Problem part = solve.problem.sample(chosen, kSearchTruncation, solve.options.seed);
+  FitState trial;
+  SearchOptions search;
+  search.run = run_options(solve.options, 60, K);
+  if (state.D.size() > kLargestMotion) search.starts = 1;
+  search.seed = solve.options.seed;
+  search.keep_going = [&](double fraction) { return solve.keep_going("search", fraction); };
+  search.checkpoint = solve.options.checkpoint;
+  search.phase = phase;
+  if (!resumes(solve.options.checkpoint, phase)) {
+    trial.D = state.D;
+    trial.weights = weights_at(state.weights, chosen);
+    run(part, search.run, trial);
+  }
+  search_bones(part, search, trial);
+  state.D = trial.D;
+  state.weights = spread_weights(solve.problem.adjacency(), chosen, trial.weights);
+}
+
+/// Supports of all vertices after a search on a sample: with room to spare first, and more exchanges than iterations
+/// do.
+void settle_supports(const Problem& problem, const SsdrOptions& options, int influences, FitState& state) {
+  for (const int more : {2, 1}) {
+    RunOptions loose = run_options(options, 6, std::min(influences + more, state.bones()));
+    loose.tolerance = 0;
+    loose.swaps = 2;
+    run(problem, loose, state);
+  }
+}
+
+FitState fit(Solve& solve, int bones) {
+  const SsdrOptions& options = solve.options;
+  const std::string searching = fmt::format("search {} bones", bones);
+  const std::string iterating = fmt::format("iterate {} bones", bones);
+  const bool in_search = resumes(options.checkpoint, searching);
+  const bool in_iteration = resumes(options.checkpoint, iterating);
+  FitState state;
+  if (in_search || in_iteration) {
+    const auto rows = static_cast<Eigen::Index>(3 * solve.problem.frame_count());
+    state.D = saved_array(options.checkpoint->earlier->arrays, "motion", rows, -1);
+  } else {
+    {
+      const StepTimer timer(solve.report, "initialise");
+      state = initial_state(solve, bones);
+    }
+    if (options.quality != Quality::fast && options.influences != 0 && solve.keep_going("settle", 0)) {
+      const StepTimer timer(solve.report, "settle");
+      settle_dense(solve.problem, options, state);
+    }
+  }
+  if (options.quality == Quality::best && !in_iteration && !solve.cancelled()) search(solve, searching, state);
+  const StepTimer timer(solve.report, "iterate");
+  const int K = slots(options, state.bones());
+  const bool sampled = solve.problem.vertex_count() > kSearchVertices;  // else the search has settled them
+  if (options.quality == Quality::best && sampled && !in_iteration && !solve.cancelled())
+    settle_supports(solve.problem, options, K, state);
+  const int usual = options.quality == Quality::fast ? 25 : 100;
+  RunOptions last = run_options(options, options.max_iterations > 0 ? options.max_iterations : usual, K);
+  if (options.quality == Quality::best) last.thorough_period = kThoroughPeriod;
+  last.smoothing = solve.smoothing;
+  last.checkpoint = options.checkpoint;
+  last.phase = iterating;
+  int done = 0;
+  last.after = [&](const FitState& now) {
+    solve.report.iterations.push_back({solve.problem.e_rms(now.squares), now_seconds() - solve.start});
+    return solve.keep_going("iterate", static_cast<double>(++done) / last.iterations);
+  };
+  const RunEnd end = run(solve.problem, last, state);
+  if (!solve.cancelled()) solve.end = end;
+  return state;
+}
+
+/// Fits of different sizes. Those that an earlier run finished are not done again: it left their objectives, and the
+/// model of the one that was best.
+class Attempts {
+ public:
+  explicit Attempts(Solve& solve) : solve_(solve), known_(3, 0) {
+    const Checkpoint* checkpoint = solve.options.checkpoint;
+    if (checkpoint == nullptr || checkpoint->finished.count("attempts") == 0) return;
+    known_ = saved_array(checkpoint->finished, "attempts", 3, -1);
+    best_ = saved_fit(checkpoint->finished, "best ", solve.problem.frame_count(), solve.problem.vertex_count());
+  }
+
+  FitState next(int bones) {
+    const auto n = static_cast<Eigen::Index>(solve_.report.search.size());
+    FitState state;
+    if (n < known_.cols() && known_(0, n) == bones) {
+      if (known_(2, n) > 0) state = best_;
+      state.squares = known_(1, n);
+    } else {
+      solve_.report.iterations.clear();
+      state = fit(solve_, bones);
+    }
+    solve_.report.search.push_back({bones, solve_.problem.e_rms(state.squares)});
+    return state;
+  }
+
+  /// The last attempt is the best so far, or not.
+  void judged(const FitState& state, bool best) {
+    const auto n = static_cast<Eigen::Index>(solve_.report.search.size());
+    if (n <= known_.cols() || solve_.cancelled()) return;
+    known_.conservativeResize(Eigen::NoChange, n);
+    known_.col(n - 1) << solve_.report.search.back().bones, state.squares, best ? 1 : 0;
+    if (best) known_.row(2).head(n - 1).setZero();
+    Checkpoint* const checkpoint = solve_.options.checkpoint;
+    if (checkpoint == nullptr) return;
+    checkpoint->finished["attempts"] = known_;
+    if (best) save_fit(state, "best ", checkpoint->finished);
+  }
+
+ private:
+  Solve& solve_;
+  Eigen::MatrixXd known_;  // 3×n: bones, objective, whether it is the best
+  FitState best_;
+};
+
+/// The smallest number of bones that reaches the error: doubling until it does, then halving the interval.
+FitState fit_to_error(Solve& solve) {
+  const SsdrOptions& options = solve.options;
+  Attempts attempts(solve);
+  const auto attempt = [&](int bones) { return attempts.next(bones); };
+  const auto reaches = [&](const FitState& state) { return solve.problem.e_rms(state.squares) < options.max_error; };
+  int below = options.min_bones - 1;  // known or taken to be too few
+  int bones = options.min_bones;
+  FitState best = attempt(bones);
+  attempts.judged(best, true);
+  while (!reaches(best) && bones < options.max_bones && !solve.cancelled()) {
+    below = bones;
+    bones = std::min(2 * bones, options.max_bones);
+    best = attempt(bones);
+    attempts.judged(best, true);
+  }
+  if (!reaches(best)) {
+    solve.report.remark = fmt::format("E_RMS {:.4g} is not reached with {} bones: {:.4g}", options.max_error, bones,
+                                      solve.problem.e_rms(best.squares));
+    return best;
+  }
+  while (bones - below > 1 && !solve.cancelled()) {
+    const int middle = (bones + below) / 2;
+    FitState state = attempt(middle);
+    attempts.judged(state, reaches(state));
+    if (reaches(state)) {
+      bones = middle;
+      best = std::move(state);
+    } else {
+      below = middle;
+    }
+  }
+  if (!solve.cancelled()) solve.report.termination = Termination::target_reached;
+  return best;
+}
+
+}  // namespace
+
+}  // namespace sinew::ssdr
+
+namespace sinew {
+
+Rig solve_ssdr(const Sequence& sequence, const SsdrOptions& options, FitReport& report, const Progress& progress) {
+  using namespace ssdr;
+  check_options(options);
+  if (report.method.empty()) report.method = "ssdr";
+  const double start = now_seconds();
+  const Problem problem(sequence, {kTruncation, options.threads, options.seed});
+  const SmoothingEdges edges(sequence, problem, options);
+  report.add_seconds("prepare", now_seconds() - start);
+
+  Solve solve{sequence, problem, options, report, progress, edges.smoothing()};
+  const bool to_error = options.max_error > 0;
+  FitState state = to_error ? fit_to_error(solve) : fit(solve, options.bones);
+  report.bones_asked = to_error ? state.bones() : options.bones;
+  report.bones = state.bones();
+  if (report.termination != Termination::target_reached || solve.cancelled())
+    report.termination = termination_of(solve.end);
+  if (!to_error && state.bones() < options.bones) {
+    report.remark = fmt::format("{} bones came out of {} asked for: the mesh has only {} vertices", state.bones(),
+                                options.bones, sequence.vertex_count());
+  }
+  const int K = slots(options, state.bones());
+  if (options.optimize_rest && !solve.cancelled()) {
+    const StepTimer timer(report, "rest pose");
+    return with_optimized_rest(sequence, problem, run_options(options, 20, K), options, state);
+  }
+  return to_rig(sequence, problem, state.D, state.weights, options.transforms, options.influences == 0 ? 0 : K);
+}
+
+}  // namespace sinew

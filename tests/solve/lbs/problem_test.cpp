@@ -1,0 +1,74 @@
+#include "solve/lbs/problem.h"
+
+#include <gtest/gtest.h>
+
+#include "core/index.h"
+#include "support/zoo.h"
+
+namespace sinew {
+namespace {
+
+using namespace lbs;
+
+TEST(Problem, TrajectoriesAreScaledPositionsWithoutTheCommonMotion) {
+  const Sequence sequence = test::bend("grid", test::grid_mesh(9, 5), 7);
+  const Problem problem(sequence);
+  ASSERT_FALSE(problem.reduced());
+  const Scaling& scaling = problem.scaling();
+  std::vector<float> scratch;
+  double energy = 0;
+  for (std::size_t v = 0; v < problem.vertex_count(); ++v) {
+    const Eigen::Map<const Eigen::VectorXf> y(problem.block(v, 1, scratch), index(problem.row_count()));
+    for (std::size_t f = 0; f < problem.frame_count(); ++f) {
+      const Eigen::Vector3d x = (sequence.frames[f].col(index(v)).cast<double>() - scaling.center) * scaling.scale;
+      const Eigen::Vector3d common =
+          problem.common().middleRows<3>(index(3 * f)) * problem.rest().col(index(v)).homogeneous();
+      EXPECT_LT((y.segment<3>(index(3 * f)).cast<double>() - (x - common)).norm(), 1e-5) << v << " in frame " << f;
+      energy += (x - common).squaredNorm();
+    }
+  }
+  EXPECT_NEAR(problem.total_energy(), energy, 1e-5 * energy);
+  EXPECT_LE(problem.rest().colwise().norm().maxCoeff(), 1 + 1e-6);
+}
+
+TEST(Problem, AReducedOneLeavesOutNoMoreThanItIsAllowed) {
+  const Sequence sequence = test::bend("grid", test::grid_mesh(30, 20), 60);
+  const Problem whole(sequence);
+  const double allowed = 0.5;
+  const Problem reduced(sequence, {allowed, 1, 1});
+  ASSERT_TRUE(reduced.reduced());
+  EXPECT_LT(reduced.row_count(), whole.row_count());
+  std::vector<float> scratch, scratch_whole;
+  double left_out = 0;
+  for (std::size_t v = 0; v < whole.vertex_count(); ++v) {
+    const Eigen::Map<const Eigen::VectorXf> y(whole.block(v, 1, scratch_whole), index(whole.row_count()));
+    const Eigen::Map<const Eigen::VectorXf> z(reduced.block(v, 1, scratch), index(reduced.row_count()));
+    left_out += (y - reduced.basis() * z).cast<double>().squaredNorm();
+  }
+  EXPECT_LE(whole.e_rms(left_out), 1.01 * allowed);
+}
+
+TEST(Problem, MotionsGoToTheInputsUnitAndBack) {
+  const Sequence sequence = test::bend("grid", test::grid_mesh(6, 4), 3);
+  const Problem problem(sequence);
+  Eigen::Matrix<double, 3, 4> scaled;
+  scaled << 0.9, 0.1, 0, 0.3, -0.1, 0.8, 0.2, -0.1, 0, 0.1, 1.1, 0.7;
+  EXPECT_LT((problem.to_scaled(problem.to_input(scaled)) - scaled).norm(), 1e-5);
+}
+
+TEST(Problem, ASampleHasTheSameTrajectories) {
+  const Sequence sequence = test::bend("grid", test::grid_mesh(12, 9), 5);
+  const Problem problem(sequence);
+  const std::vector<Index> chosen = spread_vertices(problem.vertex_count(), 10);
+  const Problem part = problem.sample(chosen);
+  ASSERT_EQ(part.vertex_count(), chosen.size());
+  std::vector<float> scratch, scratch_part;
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    const Eigen::Map<const Eigen::VectorXf> y(problem.block(chosen[i], 1, scratch), index(problem.row_count()));
+    const Eigen::Map<const Eigen::VectorXf> z(part.block(i, 1, scratch_part), index(part.row_count()));
+    EXPECT_EQ(y, z) << "vertex " << chosen[i];
+  }
+}
+
+}  // namespace
+}  // namespace sinew
