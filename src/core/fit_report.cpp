@@ -21,6 +21,13 @@ std::string_view to_string(Termination termination) {
   return "";
 }
 
+FitReport fresh_report(std::string_view method, int bones_asked) {
+  FitReport report;
+  report.method = method;
+  report.bones_asked = bones_asked;
+  return report;
+}
+
 void FitReport::add_seconds(std::string_view step, double value) {
   const auto found =
       std::find_if(seconds.begin(), seconds.end(), [&](const auto& entry) { return entry.first == step; });

@@ -39,6 +39,9 @@ struct FitReport {
   void add_seconds(std::string_view step, double value);
 };
 
+/// What every solver begins with, so that nothing of an earlier solve is left in a report.
+FitReport fresh_report(std::string_view method, int bones_asked = 0);
+
 /// Measures the wall time of a scope and adds it to a report's step.
 class StepTimer {
  public:

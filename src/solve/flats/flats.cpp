@@ -73,6 +73,7 @@ Prepared prepare(const Sequence& sequence, const FlatsOptions& options, int hand
 
 /// Smallest number of handles whose flat reaches the asked error: doubling, then bisection; each smaller flat starts
 /// from a larger one without its least important directions.
+/// Asked to stop, it returns the smallest number known to do, or the largest tried.
 int search_handles(const Sequence& sequence, const FlatsOptions& options, const Prepared& prepared, FitReport& report,
                    const Progress& progress) {
   const FlatProblem& problem = prepared.problem;
@@ -100,15 +101,17 @@ int search_handles(const Sequence& sequence, const FlatsOptions& options, const 
   };
   int high = 1;
   int low = 0;
+  const auto go_on = [&] { return tell(progress, "bones", -1); };
   while (!reaches(high)) {
     low = high;
+    if (!go_on()) return high;
     if (high == most) {
       report.remark = fmt::format("{} bones leave an E_RMS above the {} asked for", most, options.max_error);
       return most;
     }
     high = std::min(most, high < 8 ? high * 2 : high + high / 2);
   }
-  while (high - low > 1) {
+  while (high - low > 1 && go_on()) {
     const int middle = (low + high) / 2;
     (reaches(middle) ? high : low) = middle;
   }
@@ -250,10 +253,9 @@ Rig solve_flats(const Sequence& sequence, const FlatsOptions& options, FitReport
   using namespace flats;
   check(options);
   sequence.check();
-  report.method = "flats";
+  report = fresh_report("flats", options.bones);
   const double start = now_seconds();
   const auto asked = static_cast<std::size_t>(options.bones);
-  report.bones_asked = options.bones;
   int handles = static_cast<int>(std::min(asked, sequence.vertex_count()));
 
   Prepared prepared = [&] {
@@ -289,10 +291,14 @@ Rig solve_flats(const Sequence& sequence, const FlatsOptions& options, FitReport
     for (const double outliers : automatic ? std::vector<double>(std::begin(tried), std::end(tried))
                                            : std::vector<double>(std::begin(fixed), std::end(fixed))) {
       if (best.error <= kAllowedRatio * flat_error + kAllowedExtra) break;
-      if (!tell(progress, "simplex", -1)) report.termination = Termination::cancelled;
+      if (!tell(progress, "simplex", -1)) {
+        report.termination = Termination::cancelled;
+        if (std::isfinite(best.error)) break;  // one enclosure makes a rig; the others would only improve it
+      }
       Solved solved = enclose(problem, places, sequence, options, outliers);
       if (solved.error < best.error) best = std::move(solved);
     }
+    if (report.termination == Termination::cancelled) break;
     if (sparse || best.error <= kUsableRatio * flat_error + kUsableExtra) break;
   }
   report.bones = static_cast<int>(best.rig.bones.size());

@@ -56,14 +56,15 @@ void split_cluster(const Problem& problem, const std::vector<float>& residual, s
   for (auto it = order.begin(); it != middle; ++it) clusters.labels[it->second] = fresh;
 }
 
-/// MotionClusters in order of descending total error that can be split.
-std::vector<std::size_t> splittable(const std::vector<std::vector<Index>>& members,
-                                    const std::vector<float>& residual) {
+/// Clusters that can be split, by falling total error: those whose vertices have a mean error above `least`.
+std::vector<std::size_t> splittable(const std::vector<std::vector<Index>>& members, const std::vector<float>& residual,
+                                    double least) {
   std::vector<std::pair<double, std::size_t>> order;
   for (std::size_t c = 0; c < members.size(); ++c) {
     if (members[c].size() < 2) continue;
     double sum = 0;
     for (const Index v : members[c]) sum += residual[v];
+    if (sum <= least * static_cast<double>(members[c].size())) continue;
     order.emplace_back(-sum, c);
   }
   std::sort(order.begin(), order.end());
@@ -72,11 +73,11 @@ std::vector<std::size_t> splittable(const std::vector<std::vector<Index>>& membe
   return result;
 }
 
-/// Splits up to `wanted` clusters, then refits all.
-void split_worst(const Problem& problem, const std::vector<float>& residual, std::size_t wanted,
+/// Splits up to `wanted` clusters whose vertices have a mean error above `least`, then refits all.
+void split_worst(const Problem& problem, const std::vector<float>& residual, std::size_t wanted, double least,
                  MotionClusters& clusters) {
   std::vector<std::vector<Index>> members = members_of(clusters);
-  const std::vector<std::size_t> order = splittable(members, residual);
+  const std::vector<std::size_t> order = splittable(members, residual, least);
   const std::size_t splits = std::min(wanted, order.size());
   const std::size_t before = clusters.count();
   Eigen::MatrixXd D(clusters.D.rows(), index(4 * (before + splits)));
@@ -167,10 +168,39 @@ MotionClusters cluster_by_motion(const Problem& problem, std::size_t count, std:
   // EM may empty clusters for good where motions coincide: after enough tries the last word has the split.
   for (int tries = 0; clusters.count() < wanted && tries < 24; ++tries) {
     const std::size_t missing = wanted - clusters.count();
-    split_worst(problem, residual, std::min(missing, clusters.count()), clusters);
+    split_worst(problem, residual, std::min(missing, clusters.count()), -1, clusters);
     if (tries < 16) refine(problem, kRounds, clusters, residual);
   }
   return clusters;
+}
+
+MotionClusters whole_mesh(const Problem& problem) {
+  MotionClusters clusters;
+  clusters.labels.assign(problem.vertex_count(), 0);
+  clusters.D = Eigen::MatrixXd::Zero(index(3 * problem.frame_count()), 4);
+  return clusters;
+}
+
+bool split_clusters(const Problem& problem, std::size_t count, double unseen, const std::vector<float>& residual,
+                    MotionClusters& clusters) {
+  const std::size_t before = clusters.count();
+  if (before >= count) return false;
+  const double least = unseen * unseen * static_cast<double>(problem.frame_count());
+  split_worst(problem, residual, std::min(count - before, before), least, clusters);
+  return clusters.count() > before;
+}
+
+double refine_clusters(const Problem& problem, MotionClusters& clusters, std::vector<float>& residual) {
+  refine(problem, 1, clusters, residual);
+  return std::accumulate(residual.begin(), residual.end(), 0.0);
+}
+
+void remove_cluster(const Problem& problem, std::size_t c, MotionClusters& clusters, std::vector<float>& residual) {
+  const auto from = index(4 * c);
+  const Eigen::Index after = clusters.D.cols() - from - 4;
+  clusters.D.middleCols(from, after) = clusters.D.rightCols(after).eval();
+  clusters.D.conservativeResize(Eigen::NoChange, clusters.D.cols() - 4);
+  refine(problem, 1, clusters, residual);
 }
 
 MotionClusters split_into_patches(const Problem& problem, const MotionClusters& clusters, std::size_t smallest,

@@ -60,8 +60,7 @@ Rig refit_skeleton(const Sequence& sequence, const Rig& given, const SkeletonOpt
   using namespace skeleton;
   check_options(options);
   check_given(sequence, given);
-  report.method = "skeleton";
-  report.bones_asked = static_cast<int>(given.bone_count());
+  report = fresh_report("skeleton", static_cast<int>(given.bone_count()));
   const double start = now_seconds();
   const Problem problem(sequence, {0.01, options.threads, options.seed});
   const EdgeWeights edges = rigidness_laplacian(sequence, problem.adjacency(), 1e-3, problem.threads());

@@ -101,8 +101,7 @@ Rig solve_skeleton(const Sequence& sequence, const SkeletonOptions& options, Fit
                    const Progress& progress) {
   using namespace skeleton;
   check_options(options);
-  report.method = "skeleton";
-  report.bones_asked = options.max_bones;
+  report = fresh_report("skeleton", options.max_bones);
   const double start = now_seconds();
   int rounds = 0;
   const auto round_done = [&](double error) {

@@ -8,7 +8,9 @@
 #include <numeric>
 #include <optional>
 
+#include "core/index.h"
 #include "sinew/core/error.h"
+#include "sinew/evaluate/errors.h"
 #include "solve/sma/bones.h"
 #include "solve/sma/refit.h"
 
@@ -95,31 +97,32 @@ Cores saved_cores(std::size_t triangles, const SavedArrays& arrays, const std::s
 struct EpsilonSearch {
   double low = kSmallestEpsilon;
   double high = kLargestEpsilon;
-  double epsilon = 0;          // to be tried next
-  std::vector<int> found;      // bones of every try
-  std::optional<Cores> above;  // the fewest bones that are more than asked for
+  double epsilon = 0;               // to be tried next
+  std::vector<SearchRecord> found;  // every try
+  std::optional<Cores> above;       // the fewest bones that are more than asked for
   std::optional<Cores> most;
 };
 
 void save_epsilons(const EpsilonSearch& search, SavedArrays& arrays) {
   arrays["epsilons"] = numbers({search.low, search.high, search.epsilon});
-  arrays["found"] =
-      Eigen::Map<const Eigen::RowVectorXi>(search.found.data(), static_cast<Eigen::Index>(search.found.size()))
-          .cast<double>();
+  Eigen::MatrixXd& found = arrays["found"] = Eigen::MatrixXd(2, index(search.found.size()));
+  for (std::size_t i = 0; i < search.found.size(); ++i)
+    found.col(index(i)) << search.found[i].bones, search.found[i].e_rms;
   if (search.above) save_cores(*search.above, "above ", arrays);
   if (search.most) save_cores(*search.most, "most ", arrays);
 }
 
 EpsilonSearch saved_epsilons(std::size_t triangles, double first, const SavedArrays& arrays) {
   const Eigen::MatrixXd& epsilons = saved_array(arrays, "epsilons", 3, 1);
-  const Eigen::MatrixXd& found = saved_array(arrays, "found", 1, -1);
+  const Eigen::MatrixXd& found = saved_array(arrays, "found", 2, -1);
   const bool tried = arrays.count("most cores") != 0;
   const bool possible = epsilons.minCoeff() >= std::min(first, kSmallestEpsilon) &&
                         epsilons.maxCoeff() <= std::max(first, kLargestEpsilon);
   if (!possible || tried != (found.size() > 0))
     throw Error(ErrorKind::input, "checkpoint: its search for an epsilon makes no sense");
   EpsilonSearch search{epsilons(0), epsilons(1), epsilons(2), {}, {}, {}};
-  for (const double bones : found.reshaped()) search.found.push_back(static_cast<int>(std::clamp(bones, 0.0, 1e9)));
+  for (const auto& tried_one : found.colwise())
+    search.found.push_back({static_cast<int>(std::clamp(tried_one(0), 0.0, 1e9)), std::max(0.0, tried_one(1))});
   const auto cores = [&](const std::string& prefix) -> std::optional<Cores> {
     if (arrays.count(prefix + "cores") == 0) return {};
     return saved_cores(triangles, arrays, prefix);
@@ -127,6 +130,15 @@ EpsilonSearch saved_epsilons(std::size_t triangles, double first, const SavedArr
   search.above = cores("above ");
   search.most = cores("most ");
   return search;
+}
+
+/// E_RMS of bones and weights fitted to these cores as in the paper, before they are refitted to each other.
+double paper_error(const Sequence& sequence, const Triangles& triangles, const Cores& cores,
+                   const SmaOptions& options) {
+  const Motion motion = fit_bones(sequence, triangles, cores, options.transforms, options.threads);
+  const double squares = squared_error(sequence, motion, fit_weights(sequence, motion, options), options.threads);
+  return e_rms_of(squares, sequence.vertex_count(), sequence.frame_count(),
+                  smallest_enclosing_sphere(sequence.rest.positions).radius);
 }
 
 /// Bisects log ε for the asked number of bones. The count falls with ε but not strictly, so the last resort is the
@@ -138,7 +150,7 @@ Cores search_epsilon(const Sequence& sequence, const Triangles& triangles, const
   search.epsilon = options.epsilon;
   if (const auto saved = resume(options.checkpoint, kEpsilonPhase))
     search = saved_epsilons(triangles.corners.size(), options.epsilon, saved->arrays);
-  for (const int bones : search.found) report.search.push_back({bones, 0});
+  report.search = search.found;
   const auto keep_place = [&] {
     keep(options.checkpoint, kEpsilonPhase, static_cast<std::int64_t>(search.found.size()),
          [&](SavedArrays& arrays) { save_epsilons(search, arrays); });
@@ -152,8 +164,8 @@ Cores search_epsilon(const Sequence& sequence, const Triangles& triangles, const
       keep_place();
       throw;
     }
-    search.found.push_back(static_cast<int>(cores.bones()));
-    report.search.push_back({search.found.back(), 0});
+    search.found.push_back({static_cast<int>(cores.bones()), paper_error(sequence, triangles, cores, options)});
+    report.search.push_back(search.found.back());
     if (cores.bones() == asked) return cores;
     (cores.bones() > asked ? search.low : search.high) = search.epsilon;
     if (cores.bones() > asked && (!search.above || cores.bones() < search.above->bones())) search.above = cores;
@@ -251,9 +263,9 @@ Model saved_model(const Sequence& sequence, std::size_t bones, const SavedArrays
   return model;
 }
 
-/// Alternates bones and weights; keeps the best. False when asked to stop before the end.
-bool refit(const Sequence& sequence, const SmaOptions& options, Motion& motion, SignedWeights& weights,
-           const Progress& progress) {
+/// Alternates bones and weights; keeps the best. Says whether the last round still brought something.
+Termination refit(const Sequence& sequence, const SmaOptions& options, Motion& motion, SignedWeights& weights,
+                  const Progress& progress) {
   Model now{motion, weights};
   Motion& trial = now.motion;
   SignedWeights& trial_weights = now.weights;
@@ -266,6 +278,7 @@ bool refit(const Sequence& sequence, const SmaOptions& options, Motion& motion, 
     first = static_cast<int>(saved->step);
   }
   double best = squared_error(sequence, motion, weights, options.threads);
+  Termination end = Termination::converged;  // the paper's own pipeline, without rounds, is done
   for (int i = first; i < options.iterations; ++i) {
     keep(options.checkpoint, kRefitPhase, i, [&](SavedArrays& arrays) {
       save_model(now, "now ", arrays);
@@ -274,14 +287,15 @@ bool refit(const Sequence& sequence, const SmaOptions& options, Motion& motion, 
     refit_bones(sequence, trial_weights, options.transforms, options.threads, trial);
     trial_weights = fit_weights(sequence, trial, options);
     const double error = squared_error(sequence, trial, trial_weights, options.threads);
+    end = error < best ? Termination::iteration_limit : Termination::converged;
     if (error < best) {
       best = error;
       motion = trial;
       weights = trial_weights;
     }
-    if (!tell(progress, "refit", static_cast<double>(i + 1) / options.iterations)) return false;
+    if (!tell(progress, "refit", static_cast<double>(i + 1) / options.iterations)) return Termination::cancelled;
   }
-  return true;
+  return end;
 }
 
 }  // namespace
@@ -293,6 +307,8 @@ namespace sinew {
 Rig solve_sma(const Sequence& sequence, const SmaOptions& options, FitReport& report, const Progress& progress) {
   using namespace sma;
   check(options);
+  sequence.check();
+  report = fresh_report("sma", options.bones);
   Triangles triangles;
   {
     const StepTimer timer(report, "rotations");
@@ -324,8 +340,7 @@ Rig solve_sma(const Sequence& sequence, const SmaOptions& options, FitReport& re
   }
   {
     const StepTimer timer(report, "refit");
-    const bool whole = refit(sequence, options, rig.motion, weights, progress);
-    report.termination = whole ? Termination::converged : Termination::cancelled;
+    report.termination = refit(sequence, options, rig.motion, weights, progress);
   }
   const std::size_t helpers = set_weights(rig, weights);
   rig.notes = notes_of(triangles, cores, helpers);
@@ -338,6 +353,9 @@ Rig fit_sma_weights(const Sequence& sequence, const Rig& given, const SmaOptions
                     const Progress& progress) {
   using namespace sma;
   check(options);
+  sequence.check();
+  given.check();
+  report = fresh_report("sma", static_cast<int>(given.bone_count()));
   if (given.vertex_count() != sequence.vertex_count() || given.frame_count() != sequence.frame_count())
     throw Error(ErrorKind::input,
                 fmt::format("the given rig has {} vertices and {} frames, the sequence {} and {}", given.vertex_count(),

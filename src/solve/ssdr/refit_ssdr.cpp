@@ -79,7 +79,7 @@ Rig refit_ssdr(const Sequence& sequence, const Rig& given, const RefitOptions& o
   using namespace ssdr;
   check_options(options.solver);
   check_refit(sequence, given, options);
-  if (report.method.empty()) report.method = "ssdr";
+  report = fresh_report("ssdr");
   const int bones = static_cast<int>(given.bone_count()) + options.add_bones;
   const bool weights_stay = options.part == RefitPart::motion;
   const bool vertices_locked = !options.locked_vertices.empty();

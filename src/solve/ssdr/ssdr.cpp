@@ -258,7 +258,7 @@ namespace sinew {
 Rig solve_ssdr(const Sequence& sequence, const SsdrOptions& options, FitReport& report, const Progress& progress) {
   using namespace ssdr;
   check_options(options);
-  if (report.method.empty()) report.method = "ssdr";
+  report = fresh_report("ssdr", options.bones);
   const double start = now_seconds();
   const Problem problem(sequence, {kTruncation, options.threads, options.seed});
   const SmoothingEdges edges(sequence, problem, options);

@@ -18,8 +18,6 @@
 namespace sinew {
 namespace {
 
-using namespace flats;
-
 /// A grid bent into a trough that three affine bones move with smooth weights.
 Sequence blended(std::size_t frames) {
   Mesh mesh = test::grid_mesh(17, 9);

@@ -15,8 +15,6 @@
 namespace sinew {
 namespace {
 
-using namespace skeleton;
-
 /// `length` times 18 frames: in so few, which joints are found depends on rounding; in twice as many it does not.
 Character small_character(int length = 1) {
   CharacterOptions options;
