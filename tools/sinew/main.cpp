@@ -25,6 +25,23 @@ class HelpFormatter : public CLI::Formatter {
   }
 };
 
+/// Exit status for an error of this kind.
+int exit_code(sinew::ErrorKind kind) {
+  using sinew::ErrorKind;
+  switch (kind) {
+    case ErrorKind::usage:
+      return 2;
+    case ErrorKind::input:
+    case ErrorKind::output:
+      return 3;
+    case ErrorKind::unusable:
+      return 4;
+    case ErrorKind::interrupted:
+      return 130;
+  }
+  return 3;
+}
+
 /// Letters to change, add or leave out to turn one word into the other.
 std::size_t edit_distance(const std::string& a, const std::string& b) {
   std::vector<std::size_t> row(b.size() + 1);
@@ -77,7 +94,7 @@ int flushed(int status) {
   const bool arrived = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
   if (arrived) return status;
   fmt::print(stderr, "sinew: standard output: cannot be written\n");
-  return sinew::exit_code(sinew::ErrorKind::output);
+  return exit_code(sinew::ErrorKind::output);
 }
 
 int run(int argc, char** argv) {
@@ -96,7 +113,6 @@ int run(int argc, char** argv) {
   tool::add_info(app);
   tool::add_convert(app);
   tool::add_view(app);
-  tool::add_bench(app);
   app.footer(
       "'sinew COMMAND --help' explains one command. Data goes to stdout, everything else to stderr.\n"
       "Exit status: 0 done, 2 wrong usage, 3 input or output that cannot be used, 4 no usable model or not\n"

@@ -26,7 +26,4 @@ class Error : public std::runtime_error {
   ErrorKind kind_;
 };
 
-/// Exit status of the command line for an error of this kind: usage 2, input and output 3, unusable 4, interrupted 130.
-int exit_code(ErrorKind kind) noexcept;
-
 }  // namespace sinew

@@ -1,15 +1,44 @@
+// Mean shift of the sma solver against the rotations it works on, also on subdivided meshes.
+//   sma_bench SEQUENCE... [--epsilon E] [--scaling TRIANGLES] [--smooth]
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <cmath>
+#include <ctime>
 #include <map>
 
-#include "bench.h"
 #include "math/adjacency.h"
+#include "sinew/core/error.h"
 #include "sinew/io/io.h"
-#include "sinew/solve/sma_timing.h"
+#include "solve/sma/cores.h"
+#include "solve/sma/triangles.h"
 
-namespace sinew::tool {
+namespace sinew {
 namespace {
+
+/// What the mean shift of solve_sma costs, beside the rotations it works on.
+struct SmaTiming {
+  std::size_t triangles = 0;
+  double rotations_cpu = 0;   // seconds of processor time for the triangles' rotations: linear in triangles and frames
+  double mean_shift_cpu = 0;  // mean shift and modes
+  std::size_t steps = 0;      // of all trajectories
+  std::size_t bones = 0;      // significant modes: so that nobody times nothing
+};
+
+SmaTiming time_sma(const Sequence& sequence, double epsilon, int threads) {
+  const auto cpu_seconds = [] { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; };
+  const double start = cpu_seconds();
+  const sma::Triangles triangles = sma::triangle_rotations(sequence, threads);
+  const double between = cpu_seconds();
+  const sma::Cores cores = sma::find_cores(triangles, epsilon, threads, {});
+  SmaTiming timing;
+  timing.triangles = triangles.corners.size();
+  timing.rotations_cpu = between - start;
+  timing.mean_shift_cpu = cpu_seconds() - between;
+  timing.steps = cores.steps;
+  timing.bones = cores.bones();
+  return timing;
+}
 
 /// What is measured.
 struct Request {
@@ -118,19 +147,23 @@ void measure(const Request& request, const std::filesystem::path& path) {
 }
 
 }  // namespace
+}  // namespace sinew
 
-void add_bench_sma(CLI::App& group) {
-  CLI::App& command = *group.add_subcommand("sma", "Mean shift of the sma solver, also on subdivided meshes");
-  auto request = std::make_shared<Request>();
-  command.add_option("sequences", request->sequences, "Sequences to measure")->required();
-  command.add_option("--epsilon", request->epsilon, "Rotation tolerance (0.05)")->check(CLI::Range(0.001, 2.0));
-  command.add_option("--scaling", request->scaling, "Also on subdivided meshes of up to this many triangles")
+int main(int argc, char** argv) {
+  CLI::App app("Mean shift of the sma solver, also on subdivided meshes");
+  sinew::Request request;
+  app.add_option("sequences", request.sequences, "Sequences to measure")->required();
+  app.add_option("--epsilon", request.epsilon, "Rotation tolerance (0.05)")->check(CLI::Range(0.001, 2.0));
+  app.add_option("--scaling", request.scaling, "Also on subdivided meshes of up to this many triangles")
       ->check(CLI::Range(0, 2000000));
-  command.add_flag("--smooth", request->smooth, "Smooth the subdivided meshes, so that all triangles turn differently");
-  command.callback([request] {
+  app.add_flag("--smooth", request.smooth, "Smooth the subdivided meshes, so that all triangles turn differently");
+  CLI11_PARSE(app, argc, argv);
+  try {
     fmt::print("sequence\ttriangles\tframes\tmean shift CPU s\tratio to rotations\tsteps\tmodes\n");
-    for (const auto& path : request->sequences) measure(*request, path);
-  });
+    for (const auto& path : request.sequences) sinew::measure(request, path);
+  } catch (const sinew::Error& error) {
+    fmt::print(stderr, "sma_bench: {}\n", error.what());
+    return 1;
+  }
+  return 0;
 }
-
-}  // namespace sinew::tool
