@@ -8,6 +8,10 @@
 #include <cmath>
 #include <numeric>
 
+#include "core/index.h"
+#include "core/motion_check.h"
+#include "core/timeline.h"
+#include "sinew/core/bounds.h"
 #include "sinew/core/error.h"
 
 namespace sinew {
@@ -33,6 +37,8 @@ void check_weights(const SkinWeights& weights, std::size_t vertices, std::size_t
       if (!(value[k] >= 0) || !std::isfinite(value[k]))
         refuse(fmt::format("rig: vertex {} has weight {}", v, value[k]));
       if (bone[k] >= bones) refuse(fmt::format("rig: vertex {} refers to bone {}, there are {}", v, bone[k], bones));
+      if (!(value[k] > 0) && bone[k] != 0)
+        refuse(fmt::format("rig: vertex {} has bone {} in an unused slot, expected bone 0", v, bone[k]));
       if (k > 0 && value[k] > value[k - 1]) refuse(fmt::format("rig: weights of vertex {} are not sorted", v));
       for (std::size_t j = 0; j < k && value[k] > 0; ++j)
         if (bone[j] == bone[k]) refuse(fmt::format("rig: vertex {} refers to bone {} twice", v, bone[k]));
@@ -44,31 +50,58 @@ void check_weights(const SkinWeights& weights, std::size_t vertices, std::size_t
 }
 
 void check_motion(const Rig& rig) {
-  const double diagonal =
-      rig.vertex_count() == 0
-          ? 0
-          : (rig.rest.positions.rowwise().maxCoeff() - rig.rest.positions.rowwise().minCoeff()).cast<double>().norm();
+  const double diagonal = bounding_box_diagonal(rig.rest.positions);
   for (std::size_t f = 0; f < rig.frame_count(); ++f)
     for (std::size_t b = 0; b < rig.bone_count(); ++b) {
-      const Eigen::Matrix<double, 3, 4> T = rig.motion(f, b).cast<double>();
-      if (!T.allFinite())
-        refuse(fmt::format("rig: frame {}, bone {} '{}': transform is not finite", f, b, rig.bones[b].name));
-      const Eigen::Matrix3d A = T.leftCols<3>();
-      if (rig.transforms == Transforms::rigid &&
-          ((A.transpose() * A - Eigen::Matrix3d::Identity()).cwiseAbs().maxCoeff() > kRotationTolerance ||
-           A.determinant() < 0))
-        refuse(fmt::format("rig: frame {}, bone {} '{}': transform is not rigid", f, b, rig.bones[b].name));
-      if (!rig.jointed || rig.bones[b].parent < 0) continue;
-      const Eigen::Vector4d head = rig.bones[b].head.cast<double>().homogeneous();
-      const Eigen::Matrix<double, 3, 4> P = rig.motion(f, static_cast<std::size_t>(rig.bones[b].parent)).cast<double>();
-      // Far from the origin the float matrices alone leave more than the tolerance.
-      const double rounding = 4e-7 * (head.head<3>().norm() + T.col(3).norm() + P.col(3).norm());
-      if ((T * head - P * head).norm() > kJointTolerance * diagonal + rounding)
-        refuse(fmt::format("rig: frame {}, bone {} '{}' leaves its joint", f, b, rig.bones[b].name));
+      const auto refuse_bone = [&](const char* what) {
+        refuse(fmt::format("rig: frame {}, bone {} '{}'{}", f, b, rig.bones[b].name, what));
+      };
+      if (!rig.motion(f, b).allFinite()) refuse_bone(": transform is not finite");
+      if (rig.transforms == Transforms::rigid && !is_rotation(rig.motion(f, b)))
+        refuse_bone(": transform is not rigid");
+      if (rig.jointed && !joint_holds(rig, f, b, diagonal)) refuse_bone(" leaves its joint");
     }
 }
 
+void check_bones(const std::vector<Bone>& bones) {
+  for (std::size_t b = 0; b < bones.size(); ++b) {
+    if (bones[b].parent < -1 || bones[b].parent >= static_cast<int>(b))
+      refuse(fmt::format("rig: bone {} '{}' has parent {}, parents come first", b, bones[b].name, bones[b].parent));
+    if (!bones[b].head.allFinite() || !bones[b].tail.allFinite())
+      refuse(fmt::format("rig: bone {} '{}': its head or tail is not finite", b, bones[b].name));
+  }
+}
+
+void check_corrections(const Corrections& c, std::size_t frames, Eigen::Index vertices) {
+  if (c.coefficients.rows() != index(frames) || c.coefficients.cols() != index(c.rank()))
+    refuse(fmt::format("rig: correction coefficients are {}×{}, expected {}×{}", c.coefficients.rows(),
+                       c.coefficients.cols(), frames, c.rank()));
+  if (!c.normal_offsets.empty() && c.normal_offsets.size() != c.rank())
+    refuse(fmt::format("rig: {} normal corrections, expected {}", c.normal_offsets.size(), c.rank()));
+  for (const auto* offsets : {&c.offsets, &c.normal_offsets})
+    for (const Points& offset : *offsets)
+      if (offset.cols() != vertices || !offset.allFinite())
+        refuse("rig: a correction does not fit the mesh or is not finite");
+  if (!c.coefficients.allFinite()) refuse("rig: a correction coefficient is not finite");
+}
+
 }  // namespace
+
+bool is_rotation(const Affine& transform) {
+  const Eigen::Matrix3d A = transform.leftCols<3>().cast<double>();
+  return (A.transpose() * A - Eigen::Matrix3d::Identity()).cwiseAbs().maxCoeff() <= kRotationTolerance &&
+         A.determinant() > 0;
+}
+
+bool joint_holds(const Rig& rig, std::size_t f, std::size_t b, double diagonal) {
+  if (rig.bones[b].parent < 0) return true;
+  const Eigen::Matrix<double, 3, 4> T = rig.motion(f, b).cast<double>();
+  const Eigen::Matrix<double, 3, 4> P = rig.motion(f, static_cast<std::size_t>(rig.bones[b].parent)).cast<double>();
+  const Eigen::Vector4d head = rig.bones[b].head.cast<double>().homogeneous();
+  // Far from the origin the float matrices alone leave more than the tolerance.
+  const double rounding = 4e-7 * (head.head<3>().norm() + T.col(3).norm() + P.col(3).norm());
+  return (T * head - P * head).norm() <= kJointTolerance * diagonal + rounding;
+}
 
 SkinWeights pack_weights(
     const Eigen::Ref<const Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>& dense,
@@ -83,7 +116,7 @@ SkinWeights pack_weights(
   SkinWeights out{influences, std::vector<Index>(vertices * slots, 0), std::vector<float>(vertices * slots, 0.0F)};
   std::vector<Index> order(static_cast<std::size_t>(dense.cols()));
   for (std::size_t v = 0; v < vertices; ++v) {
-    const auto row = dense.row(static_cast<Eigen::Index>(v));
+    const auto row = dense.row(index(v));
     std::iota(order.begin(), order.end(), Index{0});
     const std::size_t kept = std::min(slots, order.size());
     // Ties go to the lower bone, so that the result does not depend on the sort.
@@ -108,10 +141,10 @@ SkinWeights pack_weights(
 Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> unpack_weights(const SkinWeights& weights,
                                                                                      std::size_t bones) {
   Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> dense =
-      Eigen::MatrixXf::Zero(static_cast<Eigen::Index>(weights.vertex_count()), static_cast<Eigen::Index>(bones));
+      Eigen::MatrixXf::Zero(index(weights.vertex_count()), index(bones));
   const auto slots = static_cast<std::size_t>(weights.influences);
   for (std::size_t i = 0; i < weights.values.size(); ++i)
-    dense(static_cast<Eigen::Index>(i / slots), weights.bones[i]) += weights.values[i];
+    dense(index(i / slots), weights.bones[i]) += weights.values[i];
   return dense;
 }
 
@@ -120,27 +153,12 @@ void Rig::check() const {
   if (bones.empty()) refuse("rig: no bones");
   if (motion.bone_count() != bones.size())
     refuse(fmt::format("rig: motion of {} bones, there are {}", motion.bone_count(), bones.size()));
-  if (times.size() != motion.frame_count())
-    refuse(fmt::format("rig: {} times for {} frames", times.size(), motion.frame_count()));
-  for (std::size_t b = 0; b < bones.size(); ++b)
-    if (bones[b].parent < -1 || bones[b].parent >= static_cast<int>(b))
-      refuse(fmt::format("rig: bone {} '{}' has parent {}, parents come first", b, bones[b].name, bones[b].parent));
+  check_timeline("rig", times, clips, frame_count());
+  check_bones(bones);
   check_weights(weights, vertex_count(), bone_count());
   check_motion(*this);
   if (two_layer) two_layer->check(vertex_count(), bone_count());
-  if (!corrections) return;
-  const Corrections& c = *corrections;
-  if (static_cast<std::size_t>(c.coefficients.rows()) != frame_count() ||
-      static_cast<std::size_t>(c.coefficients.cols()) != c.rank())
-    refuse(fmt::format("rig: correction coefficients are {}×{}, expected {}×{}", c.coefficients.rows(),
-                       c.coefficients.cols(), frame_count(), c.rank()));
-  if (!c.normal_offsets.empty() && c.normal_offsets.size() != c.rank())
-    refuse(fmt::format("rig: {} normal corrections, expected {}", c.normal_offsets.size(), c.rank()));
-  for (const auto* offsets : {&c.offsets, &c.normal_offsets})
-    for (const Points& offset : *offsets)
-      if (offset.cols() != rest.positions.cols() || !offset.allFinite())
-        refuse("rig: a correction does not fit the mesh or is not finite");
-  if (!c.coefficients.allFinite()) refuse("rig: a correction coefficient is not finite");
+  if (corrections) check_corrections(*corrections, frame_count(), rest.positions.cols());
 }
 
 namespace {
@@ -164,8 +182,7 @@ Eigen::Vector3d corrected_rest(const Rig& rig, std::size_t frame, Eigen::Index v
   Eigen::Vector3d p = rig.rest.positions.col(v).cast<double>();
   if (rig.corrections)
     for (std::size_t r = 0; r < rig.corrections->rank(); ++r)
-      p += static_cast<double>(
-               rig.corrections->coefficients(static_cast<Eigen::Index>(frame), static_cast<Eigen::Index>(r))) *
+      p += static_cast<double>(rig.corrections->coefficients(index(frame), index(r))) *
            rig.corrections->offsets[r].col(v).cast<double>();
   return p;
 }
@@ -174,16 +191,15 @@ Eigen::Vector3d corrected_rest(const Rig& rig, std::size_t frame, Eigen::Index v
 
 void pose(const Rig& rig, std::size_t frame, Eigen::Ref<Points> out) {
   const std::vector<Affined> bones = blended_bones(rig, frame);
-  const std::vector<Index>& index = rig.two_layer ? rig.two_layer->coefficients.columns : rig.weights.bones;
+  const std::vector<Index>& bone = rig.two_layer ? rig.two_layer->coefficients.columns : rig.weights.bones;
   const std::vector<float>& value = rig.two_layer ? rig.two_layer->coefficients.values : rig.weights.values;
   const auto slots =
       static_cast<std::size_t>(rig.two_layer ? rig.two_layer->coefficients.slots : rig.weights.influences);
   for (std::size_t v = 0; v < rig.vertex_count(); ++v) {
-    const auto column = static_cast<Eigen::Index>(v);
     Affined T = Affined::Zero();
     for (std::size_t i = v * slots; i < (v + 1) * slots; ++i)
-      if (value[i] != 0) T += static_cast<double>(value[i]) * bones[index[i]];
-    out.col(column) = (T.leftCols<3>() * corrected_rest(rig, frame, column) + T.col(3)).cast<float>();
+      if (value[i] != 0) T += static_cast<double>(value[i]) * bones[bone[i]];
+    out.col(index(v)) = (T.leftCols<3>() * corrected_rest(rig, frame, index(v)) + T.col(3)).cast<float>();
   }
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/timeline.h"
 #include "sinew/core/error.h"
 
 namespace sinew {
@@ -15,22 +16,31 @@ namespace {
 }
 
 /// Frame numbers at which a clip starts, with the frame count at the end; one clip when none is named.
-std::vector<std::size_t> clip_starts(const Sequence& sequence) {
+std::vector<std::size_t> clip_starts(const std::string& name, const std::vector<Clip>& clips, std::size_t frames) {
   std::vector<std::size_t> starts{0};
-  for (const Clip& clip : sequence.clips) {
-    if (clip.first_frame != starts.back())
-      refuse(fmt::format("{}: clip '{}' starts at frame {}, expected {}", sequence.name, clip.name, clip.first_frame,
-                         starts.back()));
+  for (const Clip& clip : clips) {
+    if (clip.first_frame != starts.back() || clip.frames > frames - starts.back())
+      refuse(fmt::format("{}: clip '{}' has {} frames from frame {}, expected at most {} from {}", name, clip.name,
+                         clip.frames, clip.first_frame, frames - starts.back(), starts.back()));
     starts.push_back(clip.first_frame + clip.frames);
   }
-  if (sequence.clips.empty()) starts.push_back(sequence.frame_count());
-  if (starts.back() != sequence.frame_count())
-    refuse(fmt::format("{}: clips hold {} frames, the sequence has {}", sequence.name, starts.back(),
-                       sequence.frame_count()));
+  if (clips.empty()) starts.push_back(frames);
+  if (starts.back() != frames)
+    refuse(fmt::format("{}: clips hold {} frames, there are {}", name, starts.back(), frames));
   return starts;
 }
 
 }  // namespace
+
+void check_timeline(const std::string& name, const std::vector<double>& times, const std::vector<Clip>& clips,
+                    std::size_t frames) {
+  if (times.size() != frames) refuse(fmt::format("{}: {} times for {} frames", name, times.size(), frames));
+  const std::vector<std::size_t> starts = clip_starts(name, clips, frames);
+  for (std::size_t clip = 0; clip + 1 < starts.size(); ++clip)
+    for (std::size_t f = starts[clip]; f < starts[clip + 1]; ++f)
+      if (!std::isfinite(times[f]) || (f > starts[clip] && times[f] <= times[f - 1]))
+        refuse(fmt::format("{}: time of frame {} is not after that of the frame before it", name, f));
+}
 
 void Sequence::check() const {
   if (vertex_count() == 0) refuse(fmt::format("{}: no vertices", name));
@@ -44,13 +54,7 @@ void Sequence::check() const {
     if (!std::isfinite(data[i]))
       refuse(fmt::format("{}: frame {}, vertex {}: position is not finite", name, i / (3 * vertex_count()),
                          i / 3 % vertex_count()));
-  if (times.size() != frame_count())
-    refuse(fmt::format("{}: {} times for {} frames", name, times.size(), frame_count()));
-  const std::vector<std::size_t> starts = clip_starts(*this);
-  for (std::size_t clip = 0; clip + 1 < starts.size(); ++clip)
-    for (std::size_t f = starts[clip]; f < starts[clip + 1]; ++f)
-      if (!std::isfinite(times[f]) || (f > starts[clip] && times[f] <= times[f - 1]))
-        refuse(fmt::format("{}: time of frame {} is not after that of the frame before it", name, f));
+  check_timeline(name, times, clips, frame_count());
 }
 
 std::vector<double> uniform_times(std::size_t frames, double seconds_per_frame) {

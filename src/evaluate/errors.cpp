@@ -9,6 +9,7 @@
 #include <numbers>
 
 #include "math/parallel.h"
+#include "sinew/core/bounds.h"
 #include "sinew/core/error.h"
 
 namespace sinew {

@@ -1,14 +1,14 @@
 #include "sinew/evaluate/skeleton_match.h"
 
 #include <Eigen/Geometry>
-#include <Eigen/SVD>
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
 #include <numeric>
 
-#include "sinew/evaluate/errors.h"
+#include "math/rotation.h"
+#include "sinew/core/bounds.h"
 
 namespace sinew {
 namespace {
@@ -32,10 +32,9 @@ std::vector<double> subtree_weight(const Rig& rig) {
   return out;
 }
 
+/// The closest rotation; mirrored bones have one too.
 Eigen::Matrix3d rotation_part(const Affine& T) {
-  const Eigen::Matrix3d A = T.leftCols<3>().cast<double>();
-  const Eigen::JacobiSVD<Eigen::Matrix3d> svd(A, Eigen::ComputeFullU | Eigen::ComputeFullV);
-  return svd.matrixU() * svd.matrixV().transpose();
+  return closest_rotation(T.leftCols<3>().cast<double>());
 }
 
 double largest_bend(const Rig& rig, std::size_t b) {
@@ -127,7 +126,8 @@ Bodies bodies_of(const Rig& rig, const std::vector<std::size_t>& own, double dia
     if (rig.bones[b].parent < 0) continue;
     const std::size_t top = out.top[static_cast<std::size_t>(rig.bones[b].parent)];
     const std::size_t other = shown[top];
-    const Affine first = relative(rig, 0, other, b);
+    // A rig without frames rests for good: nothing moves, and the rest pose is all there is to see.
+    const Affine first = rig.frame_count() > 0 ? relative(rig, 0, other, b) : Motion::identity();
     bool one = !(out.seen[top] && out.seen[b]) || small(between(first, Motion::identity(), rig.bones[b].head));
     for (std::size_t f = 1; f < rig.frame_count() && one; ++f)
       one = small(between(relative(rig, f, other, b), first, rig.bones[b].head));
@@ -199,7 +199,8 @@ SkeletonMatch match_skeletons(const Rig& recovered, const Rig& known, const Skel
   const std::vector<std::size_t> known_joints = joints_of(known);
   const std::vector<std::size_t> recovered_joints = joints_of(recovered);
   const Bodies bodies = bodies_of(known, influenced_vertices(known), diagonal);
-  const bool at_rest = same_rest(recovered, known, diagonal) || recovered.frame_count() != known.frame_count();
+  const bool at_rest = same_rest(recovered, known, diagonal) || known.frame_count() == 0 ||
+                       recovered.frame_count() != known.frame_count();
   std::vector<Places> known_places;
   std::vector<Places> recovered_places;
   for (const std::size_t b : known_joints) known_places.push_back(places_of(known, b, at_rest));

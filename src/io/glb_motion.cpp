@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sinew/core/bounds.h"
+
 namespace sinew::gltf {
 namespace {
 
@@ -77,11 +79,6 @@ Eigen::Affine3d append_frame(const Eigen::Affine3d& local, bool rigid, BoneState
   return written;
 }
 
-double diagonal(const Rig& rig) {
-  if (rig.vertex_count() == 0) return 0;
-  return (rig.rest.positions.rowwise().maxCoeff() - rig.rest.positions.rowwise().minCoeff()).cast<double>().norm();
-}
-
 }  // namespace
 
 Stretch decompose(const Eigen::Matrix3d& A, const Stretch& previous) {
@@ -142,7 +139,7 @@ Vector3 rest_translation(const Rig& rig, std::size_t bone, bool hierarchy) {
 std::vector<BoneTracks> bone_tracks(const Rig& rig, bool hierarchy) {
   const std::size_t bones = rig.bone_count();
   const bool rigid = rig.transforms == Transforms::rigid;
-  const double near = kRestTolerance * diagonal(rig);
+  const double near = kRestTolerance * bounding_box_diagonal(rig.rest.positions);
   std::vector<BoneTracks> out(bones);
   std::vector<BoneState> states(bones);
   std::vector<Eigen::Affine3d> written(bones);

@@ -5,7 +5,9 @@
 #include <cmath>
 #include <numeric>
 
+#include "core/motion_check.h"
 #include "io/gltf_model.h"
+#include "sinew/core/bounds.h"
 #include "sinew/core/error.h"
 #include "sinew/io/gltf.h"
 #include "sinew/io/two_layer_gltf.h"
@@ -16,9 +18,7 @@ namespace sinew {
 namespace gltf {
 namespace {
 
-constexpr double kSameBone = 1e-6;             // relative: two meshes see a joint alike
-constexpr double kRotationTolerance = 0.5e-5;  // half of what Rig::check allows
-constexpr double kJointTolerance = 0.5e-4;     // of the rest diagonal; half of what Rig::check allows
+constexpr double kSameBone = 1e-6;  // relative: two meshes see a joint alike
 
 struct GltfBone {
   std::size_t node = 0;
@@ -257,28 +257,17 @@ void add_corrections(const Document& document, const Model& model, const Targets
 
 bool is_rigid(const Motion& motion) {
   for (std::size_t f = 0; f < motion.frame_count(); ++f)
-    for (std::size_t b = 0; b < motion.bone_count(); ++b) {
-      const Eigen::Matrix3d A = motion(f, b).leftCols<3>().cast<double>();
-      const bool rotation =
-          (A.transpose() * A - Eigen::Matrix3d::Identity()).cwiseAbs().maxCoeff() <= kRotationTolerance;
-      if (!rotation || A.determinant() < 0) return false;
-    }
+    for (std::size_t b = 0; b < motion.bone_count(); ++b)
+      if (!is_rotation(motion(f, b))) return false;
   return true;
 }
 
 /// Whether every child's head stays where its parent puts it.
 bool stays_jointed(const Rig& rig) {
-  const double near =
-      kJointTolerance *
-      (rig.rest.positions.rowwise().maxCoeff() - rig.rest.positions.rowwise().minCoeff()).cast<double>().norm();
-  for (std::size_t b = 0; b < rig.bone_count(); ++b) {
-    if (rig.bones[b].parent < 0) continue;
-    const Eigen::Vector4d head = rig.bones[b].head.cast<double>().homogeneous();
-    for (std::size_t f = 0; f < rig.frame_count(); ++f) {
-      const Affine& parent = rig.motion(f, static_cast<std::size_t>(rig.bones[b].parent));
-      if (((rig.motion(f, b) - parent).cast<double>() * head).norm() > near) return false;
-    }
-  }
+  const double diagonal = bounding_box_diagonal(rig.rest.positions);
+  for (std::size_t f = 0; f < rig.frame_count(); ++f)
+    for (std::size_t b = 0; b < rig.bone_count(); ++b)
+      if (!joint_holds(rig, f, b, diagonal)) return false;
   return true;
 }
 

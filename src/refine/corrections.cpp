@@ -13,6 +13,7 @@
 
 #include "math/gemm.h"
 #include "math/parallel.h"
+#include "sinew/core/bounds.h"
 #include "sinew/core/error.h"
 #include "sinew/evaluate/errors.h"
 

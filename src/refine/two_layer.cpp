@@ -9,6 +9,7 @@
 
 #include "math/parallel.h"
 #include "refine/two_layer_solver.h"
+#include "sinew/core/bounds.h"
 #include "sinew/core/error.h"
 #include "sinew/evaluate/errors.h"
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 
+#include "sinew/core/bounds.h"
 #include "sinew/core/error.h"
-#include "sinew/evaluate/errors.h"
 #include "view/page_template.h"
 
 namespace sinew {

@@ -62,6 +62,39 @@ TEST(Rig, NamesTheFirstViolation) {
   test::expect_error(ErrorKind::input, "frame 0, bone 1", [&] { rig.check(); });
 }
 
+TEST(Rig, RefusesNumbersThatAreNotFiniteWhereverTheyAre) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  Rig rig = elbow();
+  rig.bones[1].head.y() = nan;
+  test::expect_error(ErrorKind::input, "bone 1 'lower': its head or tail is not finite", [&] { rig.check(); });
+  rig = elbow();
+  rig.bones[0].tail.z() = std::numeric_limits<float>::infinity();
+  test::expect_error(ErrorKind::input, "bone 0 'upper': its head or tail is not finite", [&] { rig.check(); });
+  rig = elbow();
+  rig.times[1] = nan;
+  test::expect_error(ErrorKind::input, "time of frame 1", [&] { rig.check(); });
+}
+
+TEST(Rig, RefusesTimesThatStandStillAndClipsThatDoNotPartitionTheFrames) {
+  Rig rig = elbow();
+  rig.times = {1, 1};
+  test::expect_error(ErrorKind::input, "time of frame 1", [&] { rig.check(); });
+  rig.clips = {{"a", 0, 1}, {"b", 1, 1}};
+  rig.check();
+  rig.clips = {{"a", 0, 1}};
+  test::expect_error(ErrorKind::input, "clips hold 1 frames, there are 2", [&] { rig.check(); });
+  rig.clips = {{"a", 0, 1}, {"b", 1, 2}};
+  test::expect_error(ErrorKind::input, "clip 'b' has 2 frames from frame 1", [&] { rig.check(); });
+  rig.clips = {{"a", 0, 1}, {"b", 1, std::numeric_limits<std::size_t>::max()}, {"c", 0, 2}};
+  test::expect_error(ErrorKind::input, "clip 'b'", [&] { rig.check(); });
+}
+
+TEST(Rig, UnusedSlotsNameBoneZero) {
+  Rig rig = elbow();
+  rig.weights.bones[5] = 1;
+  test::expect_error(ErrorKind::input, "vertex 2 has bone 1 in an unused slot", [&] { rig.check(); });
+}
+
 TEST(PackWeights, KeepsTheLargestSortedAndNormalised) {
   Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> dense(3, 4);
   dense << 0.1, 0.2, 0.3, 0.4, 0, 0, 1, -1e-12, 0, 0, 0, 0;

@@ -3,6 +3,7 @@
 #include <Eigen/Geometry>
 #include <limits>
 
+#include "sinew/core/bounds.h"
 #include "support/support.h"
 
 namespace sinew {

@@ -116,6 +116,33 @@ TEST(SkeletonMatch, AJointThatSlidesIsListedButDoesNotCount) {
   EXPECT_EQ(match.recall, 1);
 }
 
+TEST(SkeletonMatch, AMirroredBoneBendsByTheAngleOfTheClosestRotation) {
+  // Bones 2 and 3 are thin and inside out along y, in every frame: they still turn by 20 degrees against bone 1.
+  Rig known = chain(5);
+  known.transforms = Transforms::affine;
+  Affine mirror = Motion::identity();
+  mirror(1, 1) = -0.25F;
+  for (std::size_t f = 0; f < 2; ++f)
+    for (std::size_t b = 2; b < 4; ++b) known.motion(f, b) = after(known.motion(f, b), mirror);
+  const SkeletonMatch match = match_skeletons(known, known);
+  ASSERT_EQ(match.joints.size(), 3U);
+  for (const JointMatch& joint : match.joints) EXPECT_NEAR(joint.degrees, 20, 1e-2) << joint.name;
+}
+
+TEST(SkeletonMatch, ARigWithoutFramesHasNoJointsThatBend) {
+  Rig known = chain(5);
+  known.motion = Motion(0, 5);
+  known.times.clear();
+  known.check();
+  const SkeletonMatch match = match_skeletons(chain(5), known);
+  EXPECT_EQ(match.joints.size(), 0U);
+  EXPECT_EQ(match.recall, 1);
+  EXPECT_EQ(match.precision, 1);
+  Rig elsewhere = known;
+  elsewhere.rest.positions.row(1).array() += 1;
+  EXPECT_EQ(match_skeletons(elsewhere, known).precision, 1);
+}
+
 TEST(SkeletonMatch, ARigThatRestsInAnotherPoseMatchesByItsFrames) {
   const Rig known = chain(5);
   Rig other = known;  // at rest as the known one is in frame 1

@@ -3,6 +3,7 @@
 #include <Eigen/Geometry>
 #include <random>
 
+#include "sinew/core/bounds.h"
 #include "sinew/core/rig.h"
 
 /// Rigs for the glTF tests: asymmetric, non-identity, with rest poses far from the origin.

@@ -153,6 +153,33 @@ TEST(WriteGlb, SkeletonIsAHierarchyAndKeepsBoneLengths) {
   EXPECT_EQ(json["nodes"][json["skins"][0]["joints"][1].get<std::size_t>()]["children"].size(), 2U);
 }
 
+/// The same rig, rest pose and motion, somewhere else.
+Rig moved_by(Rig rig, const Vector3& offset) {
+  rig.rest.positions.colwise() += offset;
+  for (Bone& bone : rig.bones) {
+    bone.head += offset;
+    bone.tail += offset;
+  }
+  const Eigen::Vector3d t = offset.cast<double>();
+  for (std::size_t f = 0; f < rig.frame_count(); ++f)
+    for (std::size_t b = 0; b < rig.bone_count(); ++b) {
+      Affine& T = rig.motion(f, b);
+      T.col(3) = (T.col(3).cast<double>() + t - T.leftCols<3>().cast<double>() * t).cast<float>();
+    }
+  return rig;
+}
+
+TEST(WriteGlb, ASkeletonFarFromTheOriginStaysOne) {
+  const Rig near = test::chain_rig(6, 5, 7);
+  const auto diagonal = static_cast<float>(bounding_box_diagonal(near.rest.positions));
+  for (const float times : {0.0F, 20.0F, 500.0F, 2000.0F}) {
+    const Rig rig = moved_by(near, times * diagonal * Vector3(0.6F, -0.48F, 0.64F));
+    rig.check();
+    const Rig back = round_trip(rig);
+    EXPECT_TRUE(back.jointed) << times << " diagonals from the origin";
+  }
+}
+
 TEST(WriteGlb, NamesAreUniqueAndSafe) {
   const Json json = test::take_apart(glb_bytes(test::gltf_case("names"))).json;
   std::set<std::string> names;

@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include "random/cases.h"
+#include "sinew/core/bounds.h"
 #include "sinew/core/error.h"
 #include "sinew/evaluate/errors.h"
 #include "sinew/io/gltf.h"

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "sinew/core/bounds.h"
 #include "sinew/io/output_file.h"
 
 namespace sinew::tool {

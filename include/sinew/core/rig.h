@@ -82,9 +82,9 @@ enum class Transforms { rigid, affine };
 /// A linear blend skinning model with its motion.
 ///
 /// Invariants, tested by check(): mesh, weights and motion agree in V, B, F; parents come before children; weights
-/// satisfy SkinWeights; all numbers finite; when `transforms` is rigid, every motion matrix is a rotation within 1e-5
-/// with determinant +1; where `jointed`, every child's head stays where its parent puts it within 1e-4 of the rest
-/// diagonal.
+/// satisfy SkinWeights; all numbers are finite; times and clips are as in a Sequence; when `transforms` is rigid, every
+/// motion matrix is a rotation (AᵀA = 1 within 1e-5, determinant > 0); where `jointed`, every child's head stays where
+/// its parent puts it within 1e-4 of the rest diagonal and the rounding of float matrices.
 struct Rig {
   Mesh rest;
   std::vector<Bone> bones;

@@ -8,16 +8,6 @@
 
 namespace sinew {
 
-/// Smallest sphere that encloses a set of points, exact up to rounding.
-struct Sphere {
-  Eigen::Vector3d center = Eigen::Vector3d::Zero();
-  double radius = 0;
-};
-Sphere smallest_enclosing_sphere(const Eigen::Ref<const Points>& points);
-
-/// Length of the diagonal of the axis-aligned bounding box.
-double bounding_box_diagonal(const Eigen::Ref<const Points>& points);
-
 /// How far a posed model is from a sequence. Definitions: docs/conventions.md, "Errors".
 struct Errors {
   double e_rms = 0;         // 1000·sqrt(sum |d|² / 3VF), rest pose scaled so that its enclosing sphere has radius 1

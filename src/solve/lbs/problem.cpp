@@ -10,6 +10,7 @@
 #include "math/gemm.h"
 #include "math/parallel.h"
 #include "math/rotation.h"
+#include "sinew/core/bounds.h"
 #include "sinew/evaluate/errors.h"
 
 namespace sinew::lbs {

@@ -9,6 +9,7 @@
 
 #include "math/minimum_volume_simplex.h"
 #include "math/symmetric_eigen.h"
+#include "sinew/core/bounds.h"
 #include "sinew/evaluate/errors.h"
 #include "sinew/io/io.h"
 #include "support/matchers.h"

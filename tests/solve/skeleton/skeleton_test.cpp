@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sinew/core/bounds.h"
 #include "sinew/core/error.h"
 #include "sinew/evaluate/errors.h"
 #include "sinew/evaluate/skeleton_match.h"

@@ -3,7 +3,7 @@
 #include <Eigen/Geometry>
 #include <random>
 
-#include "sinew/evaluate/errors.h"
+#include "sinew/core/bounds.h"
 
 namespace sinew {
 namespace {

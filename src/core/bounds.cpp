@@ -1,8 +1,8 @@
+#include "sinew/core/bounds.h"
+
 #include <Eigen/Dense>
 #include <array>
 #include <cmath>
-
-#include "sinew/evaluate/errors.h"
 
 /// The smallest enclosing sphere is determined by at most four points on its surface. As in the simplex method
 /// [Welzl1991, Gaertner1999]: hold such a support, bring in the point that is farthest outside, and solve the problem
