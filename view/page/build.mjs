@@ -1,7 +1,8 @@
 // Bundles the page into one HTML file: node build.mjs OUT.html, or into a C++ source that holds it: node build.mjs OUT.cpp
+// A file beside it, its name with .d added, lists every file that went in, as make and ninja read it.
 import { build } from 'esbuild';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const here = dirname(fileURLToPath(import.meta.url));
@@ -12,6 +13,7 @@ const bundle = await build({
   bundle: true,
   minify: true,
   write: false,
+  metafile: true,
   format: 'iife',
   target: 'es2022',
   legalComments: 'none',
@@ -19,12 +21,16 @@ const bundle = await build({
 });
 // "</script" inside a string of the bundle would end the element it is put into.
 const script = bundle.outputFiles[0].text.replaceAll('</script', '<\\/script');
-const style = readFileSync(join(here, 'src', 'style.css'), 'utf8');
-const page = readFileSync(join(here, 'src', 'index.html'), 'utf8')
-  .replace('/*STYLE*/', () => style)
-  .replace('/*SCRIPT*/', () => script);
+const read = Object.keys(bundle.metafile.inputs).map((file) => resolve(file));
+const textOf = (name) => {
+  read.push(join(here, 'src', name));
+  return readFileSync(read.at(-1), 'utf8');
+};
+const style = textOf('style.css');
+const page = textOf('index.html').replace('/*STYLE*/', () => style).replace('/*SCRIPT*/', () => script);
 mkdirSync(dirname(out), { recursive: true });
 writeFileSync(out, out.endsWith('.cpp') ? cppOf(page) : page);
+writeFileSync(`${out}.d`, `${[`${out}:`, ...read].map((path) => path.replaceAll(' ', '\\ ')).join(' \\\n  ')}\n`);
 
 /** The page as C++ string literals; compilers limit the length of one, so it is cut into pieces. */
 function cppOf(text) {
