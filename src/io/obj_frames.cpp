@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
-#include "io/extension.h"
 #include "sinew/core/error.h"
+#include "sinew/io/io.h"
 #include "sinew/io/obj.h"
 #include "sinew/io/output_file.h"
 

@@ -1,11 +1,12 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <limits>
 #include <optional>
 
-#include "io/extension.h"
 #include "io/sequence_times.h"
 #include "sinew/core/error.h"
 #include "sinew/io/alembic.h"
@@ -66,13 +67,25 @@ const Format& format_of(const fs::path& path) {
   return kUnknown;
 }
 
-/// ".pc2, .mdd" for the rows that have the member.
-template <auto member>
-std::string extensions_with() {
-  std::string list;
-  for (const Format& format : kFormats)
-    if (format.*member != nullptr) list += fmt::format("{}{}", list.empty() ? "" : ", ", format.extension);
-  return list;
+bool can(const Format& format, FileUse use) {
+  switch (use) {
+    case FileUse::read_sequence:
+      return format.read_sequence != nullptr;
+    case FileUse::read_positions:
+      return format.read_cache != nullptr;
+    case FileUse::read_rig:
+      return format.read_rig != nullptr;
+    case FileUse::write_sequence:
+      return format.write_sequence != nullptr;
+    case FileUse::write_rig:
+      return format.write_rig != nullptr;
+  }
+  return false;
+}
+
+/// ".pc2, .mdd", for sentences.
+std::string list_for(FileUse use) {
+  return fmt::format("{}", fmt::join(extensions_for(use), ", "));
 }
 
 // --- Reading.
@@ -169,7 +182,7 @@ Loaded read_one(const fs::path& path, const ReadOptions& options) {
   if (format.read_sequence != nullptr) return {format.read_sequence(path, options), format.selects_frames};
   if (format.read_cache == nullptr)
     refuse(fmt::format("{}: not a format that can be read; expected {}, {} or a folder of OBJ frames", path.string(),
-                       extensions_with<&Format::read_sequence>(), extensions_with<&Format::read_cache>()));
+                       list_for(FileUse::read_sequence), list_for(FileUse::read_positions)));
   const fs::path rest = fs::path(path).replace_extension(".obj");
   if (!is_there(rest))
     refuse(fmt::format("{}: holds positions only; name its mesh before it, or put that beside it as {}", path.string(),
@@ -182,7 +195,7 @@ Loaded read_paths(const std::vector<fs::path>& paths, const ReadOptions& options
   if (paths.size() == 2 && lower_extension(paths[0]) == ".obj" && format_of(paths[1]).read_cache != nullptr)
     return {read_cache(paths[0], paths[1], options), false};
   throw Error(ErrorKind::usage, fmt::format("a sequence is one file or folder, or REST.obj and then a file of {}",
-                                            extensions_with<&Format::read_cache>()));
+                                            list_for(FileUse::read_positions)));
 }
 
 /// Takes the rest pose from a frame of the sequence. Normals of the former rest pose do not fit it.
@@ -248,6 +261,24 @@ void write_cache_and_rest(const fs::path& path, const Sequence& sequence) {
 
 }  // namespace
 
+std::vector<std::string> extensions_for(FileUse use) {
+  std::vector<std::string> out;
+  for (const Format& format : kFormats)
+    if (can(format, use)) out.emplace_back(format.extension);
+  return out;
+}
+
+std::string lower_extension(const fs::path& path) {
+  std::string extension = path.extension().string();
+  std::transform(extension.begin(), extension.end(), extension.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return extension;
+}
+
+bool usable_for(FileUse use, const fs::path& path) {
+  return can(format_of(path), use);
+}
+
 Sequence read_sequence(const std::vector<fs::path>& paths, const ReadOptions& options) {
   if (options.frame_step == 0) throw Error(ErrorKind::usage, "a frame step of 0, at least 1 is needed");
   const std::optional<std::size_t> rest_frame = frame_number(options.rest);
@@ -270,7 +301,7 @@ Rig read_rig(const fs::path& path, const ReadOptions& options) {
   const Format& format = format_of(path);
   if (format.read_rig == nullptr)
     refuse(fmt::format("{}: not a format that a rig can be read from; expected {}", path.string(),
-                       extensions_with<&Format::read_rig>()));
+                       list_for(FileUse::read_rig)));
   return format.read_rig(path, options);
 }
 
@@ -278,7 +309,7 @@ void write_rig(const fs::path& path, const Rig& rig, const WriteOptions& options
   const Format& format = format_of(path);
   if (format.write_rig == nullptr)
     throw Error(ErrorKind::usage, fmt::format("{}: not a format that a rig can be written to; expected {}",
-                                              path.string(), extensions_with<&Format::write_rig>()));
+                                              path.string(), list_for(FileUse::write_rig)));
   format.write_rig(path, rig, options);
 }
 
@@ -287,8 +318,22 @@ void write_sequence(const fs::path& path, const Sequence& sequence) {
   const Format& format = format_of(path);
   if (format.write_sequence == nullptr)
     throw Error(ErrorKind::usage, fmt::format("{}: not a format that frames can be written to; expected {} or a folder",
-                                              path.string(), extensions_with<&Format::write_sequence>()));
+                                              path.string(), list_for(FileUse::write_sequence)));
   format.write_sequence(path, sequence);
+}
+
+std::vector<fs::path> files_read(const fs::path& path) {
+  std::vector<fs::path> out{path};
+  if (is_folder(path)) {
+    std::error_code unreadable;
+    for (const auto& entry : fs::directory_iterator(path, unreadable)) {
+      const bool cache = entry.path().stem() == "frames" && usable_for(FileUse::read_positions, entry.path());
+      if (cache || lower_extension(entry.path()) == ".obj") out.push_back(entry.path());
+    }
+  } else if (usable_for(FileUse::read_positions, path)) {
+    out.push_back(fs::path(path).replace_extension(".obj"));
+  }
+  return out;
 }
 
 std::vector<fs::path> files_written(const fs::path& path) {

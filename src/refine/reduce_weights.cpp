@@ -24,7 +24,14 @@ using Eigen::MatrixXf;
 using Eigen::VectorXd;
 
 constexpr std::size_t kGrain = 128;
-constexpr double kRidge = 1e-9;  // of the mean diagonal of a vertex's quadratic form
+constexpr std::size_t kRound = 64 * kGrain;  // vertices between two looks at the progress callback
+constexpr double kRidge = 1e-9;              // of the mean diagonal of a vertex's quadratic form
+
+/// Throws Error{interrupted} when the caller asks to stop.
+void go_on(const Progress& progress, std::size_t done, std::size_t all) {
+  if (!tell(progress, "reduce", static_cast<double>(done) / static_cast<double>(all)))
+    throw Error(ErrorKind::interrupted, "interrupted while weights were reduced");
+}
 
 /// One row of V×K weights from bones and values: positive values scaled to sum 1, sorted.
 void set_row(SkinWeights& weights, std::size_t v, const std::vector<Index>& bones, const double* values) {
@@ -126,14 +133,15 @@ class LaplacianDescent {
 /// smooth: E = W' − W over all bones. In these coordinates the best weights on S_v are the projection of where the
 /// vertex wants to go.
 void match_weight_laplacian(const Rig& rig, const Adjacency& adjacency, const ReduceOptions& options,
-                            SkinWeights& weights) {
+                            SkinWeights& weights, const Progress& progress) {
   const MatrixXf W = unpack_weights(rig.weights, rig.bone_count()).transpose();
   LaplacianDescent descent(adjacency, MatrixXf(unpack_weights(weights, rig.bone_count()).transpose()) - W,
                            options.attachment);
   std::vector<std::vector<Index>> supports(rig.vertex_count());
   for (std::size_t v = 0; v < supports.size(); ++v) supports[v] = row_bones(weights, v);
   std::vector<double> x;
-  for (int sweep = 0; sweep < options.sweeps; ++sweep)
+  for (int sweep = 0; sweep < options.sweeps; ++sweep) {
+    go_on(progress, static_cast<std::size_t>(sweep), static_cast<std::size_t>(options.sweeps));
     for (std::size_t v = 0; v < supports.size(); ++v) {
       const VectorXd w = W.col(static_cast<Eigen::Index>(v)).cast<double>();
       const VectorXd wanted = w + descent.wanted(v);
@@ -145,6 +153,7 @@ void match_weight_laplacian(const Rig& rig, const Adjacency& adjacency, const Re
       descent.move(v, to);
       if (sweep + 1 == options.sweeps) set_row(weights, v, supports[v], x.data());
     }
+  }
 }
 
 /// Bones of v to keep: from the optimum on the plane Σ x = 1 the bone whose removal costs least goes, one at a time.
@@ -191,12 +200,13 @@ double fit_convex(const MatrixXd& Q, const std::vector<Index>& bones, VectorXd& 
 }
 
 /// geometry: of the bones chosen by cost and the largest ones, those that fit better.
-SkinWeights fit_examples(const Rig& rig, const Sequence& examples, const ReduceOptions& options) {
+SkinWeights fit_examples(const Rig& rig, const Sequence& examples, const ReduceOptions& options,
+                         const Progress& progress) {
   SkinWeights out = keep_largest(rig.weights, options.influences);
   const MatrixXf W = unpack_weights(rig.weights, rig.bone_count()).transpose();
   const two_layer::ExampleMetric metric(rig, examples, 1.0, W, options.threads);
   const auto K = static_cast<std::size_t>(options.influences);
-  parallel_for(rig.vertex_count(), kGrain, options.threads, [&](std::size_t begin, std::size_t end) {
+  const auto fit = [&](std::size_t begin, std::size_t end) {
     MatrixXd Q;
     VectorXd x;
     VectorXd y;
@@ -215,13 +225,18 @@ SkinWeights fit_examples(const Rig& rig, const Sequence& examples, const ReduceO
       else
         set_row(out, v, chosen, x.data());
     }
-  });
+  };
+  for (std::size_t first = 0; first < rig.vertex_count(); first += kRound) {
+    go_on(progress, first, rig.vertex_count());
+    parallel_for(std::min(kRound, rig.vertex_count() - first), kGrain, options.threads,
+                 [&](std::size_t begin, std::size_t end) { fit(first + begin, first + end); });
+  }
   return out;
 }
 
 /// poisson: E = posed − examples over all frames; the weights on S_v that come closest to where the vertex wants to go.
 void match_pose_laplacian(const Rig& rig, const Sequence& examples, const Adjacency& adjacency,
-                          const ReduceOptions& options, SkinWeights& weights) {
+                          const ReduceOptions& options, SkinWeights& weights, const Progress& progress) {
   const auto F = static_cast<Eigen::Index>(rig.frame_count());
   const auto V = static_cast<Eigen::Index>(rig.vertex_count());
   const auto example = [&](Eigen::Index f, Eigen::Index v) {
@@ -248,7 +263,8 @@ void match_pose_laplacian(const Rig& rig, const Sequence& examples, const Adjace
   }
   LaplacianDescent descent(adjacency, std::move(E), options.attachment);
   SimplexWorkspace workspace;
-  for (int sweep = 0; sweep < options.sweeps; ++sweep)
+  for (int sweep = 0; sweep < options.sweeps; ++sweep) {
+    go_on(progress, static_cast<std::size_t>(sweep), static_cast<std::size_t>(options.sweeps));
     for (std::size_t v = 0; v < supports.size(); ++v) {
       const MatrixXd M = moved(static_cast<Eigen::Index>(v), supports[v]);
       VectorXd x(M.cols());
@@ -258,6 +274,7 @@ void match_pose_laplacian(const Rig& rig, const Sequence& examples, const Adjace
       descent.move(v, M * x);
       if (sweep + 1 == options.sweeps) set_row(weights, v, supports[v], x.data());
     }
+  }
 }
 
 }  // namespace
@@ -271,7 +288,8 @@ ReduceMethod reduce_method(std::string_view name) {
               fmt::format("reduce: method '{}', expected largest, smooth, geometry or poisson", name));
 }
 
-SkinWeights reduce_weights(const Rig& rig, const Sequence* examples, const ReduceOptions& options) {
+SkinWeights reduce_weights(const Rig& rig, const Sequence* examples, const ReduceOptions& options,
+                           const Progress& progress) {
   if (options.influences < 1)
     throw Error(ErrorKind::usage, fmt::format("reduce: {} influences, expected at least 1", options.influences));
   if (examples != nullptr &&
@@ -289,13 +307,13 @@ SkinWeights reduce_weights(const Rig& rig, const Sequence* examples, const Reduc
     examples = &posed;
   }
   SkinWeights weights =
-      by_examples ? fit_examples(rig, *examples, options) : keep_largest(rig.weights, options.influences);
+      by_examples ? fit_examples(rig, *examples, options, progress) : keep_largest(rig.weights, options.influences);
   if (options.method == ReduceMethod::largest || options.method == ReduceMethod::geometry) return weights;
   const Adjacency adjacency = mesh_adjacency(rig.rest);
   if (options.method == ReduceMethod::smooth)
-    match_weight_laplacian(rig, adjacency, options, weights);
+    match_weight_laplacian(rig, adjacency, options, weights, progress);
   else
-    match_pose_laplacian(rig, *examples, adjacency, options, weights);
+    match_pose_laplacian(rig, *examples, adjacency, options, weights, progress);
   return weights;
 }
 

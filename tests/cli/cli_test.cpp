@@ -11,17 +11,29 @@
 namespace sinew {
 namespace {
 
+/// The commands that `sinew --help` lists: the first words of the indented lines below "Subcommands:".
+std::set<std::string> commands_in(const std::string& help) {
+  std::set<std::string> out;
+  std::istringstream lines(help.substr(std::min(help.size(), help.find("Subcommands:"))));
+  for (std::string line; std::getline(lines, line) && !(out.size() > 0 && line.rfind("  ", 0) != 0);)
+    if (line.size() > 2 && line.rfind("  ", 0) == 0 && line[2] != ' ')
+      out.insert(line.substr(2, line.find(' ', 2) - 2));
+  return out;
+}
+
 TEST_F(Program, SaysItsVersionAndExplainsEveryCommand) {
   const Result version = run({"--version"});
   EXPECT_EQ(version.status, 0);
   EXPECT_EQ(version.out.rfind("sinew ", 0), 0U);
   const Result help = run({"--help"});
   EXPECT_EQ(help.status, 0);
-  for (const std::string command : {"demo", "solve", "evaluate", "info", "convert"}) {
-    EXPECT_NE(help.out.find(command), std::string::npos) << command;
+  const std::set<std::string> commands = commands_in(help.out);
+  EXPECT_GE(commands.size(), 9U) << help.out;
+  for (const std::string& command : commands) {
+    EXPECT_TRUE(fs::exists(fs::path(SINEW_SOURCE_DIR) / "tools/sinew" / (command + ".cpp"))) << command;
     const Result own = run({command, "--help"});
     EXPECT_EQ(own.status, 0);
-    EXPECT_NE(own.out.find("Examples:"), std::string::npos) << command;
+    EXPECT_NE(own.out.find("Examples:\n  sinew " + command), std::string::npos) << own.out;
   }
 }
 
@@ -72,10 +84,6 @@ TEST_F(Program, OutputsThatCannotBeWrittenAreRefusedBeforeTheWork) {
                  {"convert", "walk.obj", "walk.pc2", "-o", "walk.mdd"});  // would write walk.obj
   fs::create_directory(folder_ / "r.glb");
   expect_refused(3, "is a folder", {"solve", "walk.pc2", "-o", "r.glb"});
-  if (geteuid() == 0) return;  // root may write anywhere
-  fs::create_directory(folder_ / "closed");
-  fs::permissions(folder_ / "closed", fs::perms::owner_read | fs::perms::owner_exec);
-  expect_refused(3, "cannot be written to", {"solve", "walk.pc2", "-o", "closed/r.glb"});
 }
 
 TEST_F(Program, SolvesWritesReportsAndEvaluatesTheSameFigures) {

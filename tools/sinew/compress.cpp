@@ -34,10 +34,10 @@ std::size_t model_bytes(const std::filesystem::path& path) {
 }
 
 /// Weights for players that know nothing of virtual bones: four influences that fit what the dense rig does.
-SkinWeights stand_in(const Rig& rig, const Sequence* examples, int threads) {
+SkinWeights stand_in(const Rig& rig, const Sequence* examples, int threads, const Progress& progress) {
   ReduceOptions options;
   options.threads = threads;
-  return reduce_weights(rig, examples, options);
+  return reduce_weights(rig, examples, options, progress);
 }
 
 Json report_json(const TwoLayerReport& report) {
@@ -51,7 +51,9 @@ Json report_json(const TwoLayerReport& report) {
 }
 
 void run(Request request) {
-  check_output(request.out, {request.rig});
+  std::vector<std::filesystem::path> all = request.examples;
+  all.push_back(request.rig);
+  check_outputs({{"-o", request.out}}, all);
   request.options.max_error = request.max_error / 1000;
   Rig rig = read_rig_file(request.rig);
   if (rig.two_layer)
@@ -64,29 +66,27 @@ void run(Request request) {
   TwoLayerReport report;
   const double start = now_seconds();
   ProgressBar bar;
-  rig = compress_two_layer(std::move(rig), with_examples ? &target : nullptr, request.options, report, bar.callback());
-  bar.wipe();
+  const Sequence* const examples = with_examples ? &target : nullptr;
+  rig = compress_two_layer(std::move(rig), examples, request.options, report, bar.callback());
+  stop_if_interrupted("interrupted: nothing was written");
   const double seconds = now_seconds() - start;
-  if (report.cancelled) throw Error(ErrorKind::interrupted, "interrupted; nothing is written");
-  rig.weights = stand_in(rig, with_examples ? &target : nullptr, request.options.threads);
-  StagedFile staged(request.out);
-  write_glb(staged.path(), rig, {}, std::vector{two_layer_extension(rig, request.pack)});
-  Rig written = read_rig_file(staged.path());
-  const Errors errors = evaluate(written, target, request.options.threads);
+  rig.weights = stand_in(rig, examples, request.options.threads, bar.callback());
+  bar.wipe();
+  auto [written, errors, file_bytes] =
+      write_result(request.out, rig, target, {.threads = request.options.threads, .pack = request.pack});
   written.two_layer.reset();
   const double standard = evaluate(written, target, request.options.threads).e_rms;
-  const std::size_t bytes = model_bytes(staged.path());
+  const std::size_t bytes = model_bytes(request.out);
   const double bits = 8 * static_cast<double>(bytes) / static_cast<double>(rig.vertex_count()) /
                       static_cast<double>(std::max<std::size_t>(1, rig.frame_count()));
-  staged.commit();
   if (request.json) {
     Json out{{"file", request.out.string()}, {"two_layer", report_json(report)}, {"seconds", seconds}};
     out["dense_e_rms"] = dense;
     out["errors"] = facts_of(errors);
     out["standard_e_rms"] = standard;
-    out["bytes"] = {{"file", std::filesystem::file_size(request.out)}, {"model", bytes}};
+    out["bytes"] = {{"file", file_bytes}, {"model", bytes}};
     out["bits_per_vertex_per_frame"] = bits;
-    fmt::print("{}\n", out.dump(2));
+    fmt::print("{}\n", json_text(out));
     return;
   }
   fmt::print("virtual bones  {} of at most {} bones, {} per vertex: {:.2f} blends per vertex\n", report.virtual_bones,
@@ -95,8 +95,7 @@ void run(Request request) {
   fmt::print("E_RMS          {} -> {} against {}; players without the extension show {}\n", short_number(dense),
              short_number(errors.e_rms), with_examples ? "the examples" : "the rig before", short_number(standard));
   fmt::print("size           {} in the file, {} of it the two-layer model: {} bits per vertex per frame\n",
-             size_text(static_cast<double>(std::filesystem::file_size(request.out))),
-             size_text(static_cast<double>(bytes)), short_number(bits));
+             size_text(static_cast<double>(file_bytes)), size_text(static_cast<double>(bytes)), short_number(bits));
   fmt::print("time           {} s\n", short_number(seconds));
 }
 

@@ -47,14 +47,16 @@ std::optional<Rig> rig_of(const SequenceInputs& inputs) {
 }
 
 void run(const Request& request) {
-  const bool to_glb = request.output.extension() == ".glb";
-  check_output(request.output, request.inputs->paths, request.output.extension().empty());
-  if (to_glb) {
-    const std::optional<Rig> rig = rig_of(*request.inputs);
-    write_rig(request.output, rig ? *rig : as_morphs(read_inputs(*request.inputs)));
+  check_outputs({{"-o", request.output, OutputKind::frames}}, files_named(*request.inputs));
+  const auto stop_if_asked = [] { stop_if_interrupted("interrupted: nothing was written"); };
+  if (usable_for(FileUse::write_rig, request.output)) {
+    const std::optional<Rig> given = rig_of(*request.inputs);
+    const Rig rig = given ? *given : as_morphs(read_inputs(*request.inputs));
+    stop_if_asked();
+    write_rig(request.output, rig);
   } else {
     const Sequence sequence = read_inputs(*request.inputs);
-    stop_if_interrupted("interrupted: nothing was written");
+    stop_if_asked();
     write_sequence(request.output, sequence);
   }
   for (const std::filesystem::path& file : files_written(request.output)) fmt::print("{}\n", file.string());
@@ -68,9 +70,11 @@ void add_convert(CLI::App& app) {
   request->inputs = add_sequence_inputs(command);
   command
       .add_option("-o,--output", request->output,
-                  "What to write: .pc2, .mdd, .npz, .glb, or a folder (no extension) of OBJ files")
+                  fmt::format("What to write: {}, {} or a folder (no extension) of OBJ files",
+                              fmt::join(extensions_for(FileUse::write_sequence), ", "),
+                              fmt::join(extensions_for(FileUse::write_rig), ", ")))
       ->required();
-  command.footer(std::string(kSequenceHelp) + R"(
+  command.footer(sequence_help() + R"(
 A rig is posed in every frame. A rig written as .glb stays one; a sequence becomes one morph target per frame.
 
 Examples:

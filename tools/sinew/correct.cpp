@@ -44,11 +44,9 @@ CorrectionReport correct(Rig& rig, const Sequence& sequence, const CorrectionOpt
 }
 
 void run(Request& request) {
-  if (request.output.extension() != ".glb")
-    throw Error(ErrorKind::usage, fmt::format("{}: a rig is written as .glb", request.output.string()));
-  std::vector<std::filesystem::path> inputs = request.inputs->paths;
+  std::vector<std::filesystem::path> inputs = files_named(*request.inputs);
   inputs.push_back(request.rig);
-  check_output(request.output, inputs);
+  check_outputs({{"-o", request.output}}, inputs);
   Rig rig = read_rig_file(request.rig);
   const Sequence sequence = read_inputs(*request.inputs);
   CorrectionReport report;
@@ -57,26 +55,20 @@ void run(Request& request) {
     ProgressBar bar;
     report = correct(rig, sequence, request.options, bar.callback());
   }
-  stop_if_interrupted("interrupted: nothing was written");
   const double seconds = now_seconds() - start;
-  rig.check();
-  StagedFile staged(request.output);
-  write_rig(staged.path(), rig);
-  rig = read_rig_file(staged.path());
-  const Errors errors = evaluate(rig, sequence, request.options.threads);
-  staged.commit();
+  const Written written = write_result(request.output, rig, sequence, {.threads = request.options.threads});
   if (request.json) {
     Json out{{"file", request.output.string()}, {"seconds", seconds}};
     out["corrections"] = {{"rank", report.rank},
                           {"dropped", report.dropped},
                           {"near_singular_vertices", report.near_singular},
                           {"e_rms", report.e_rms}};
-    out["rig"] = facts_of(rig);
-    out["errors"] = facts_of(errors);
-    fmt::print("{}\n", out.dump(2));
+    out["rig"] = facts_of(written.rig);
+    out["errors"] = facts_of(written.errors);
+    fmt::print("{}\n", json_text(out));
     return;
   }
-  print_table(result_header(), {result_row(rig, errors, seconds, request.output.string())});
+  print_table(result_header(), {result_row(written.rig, written.errors, seconds, request.output.string())});
   fmt::print(stderr, "{}\n", sentence(report));
 }
 
@@ -110,7 +102,7 @@ void add_correct(CLI::App& app) {
   command.add_option("--seed", request->options.seed, "Seed of the randomised SVD (1)");
   command.add_option("--threads", request->options.threads, "Threads (all cores)")->check(CLI::Range(0, 4096));
   command.add_flag("--json", request->json, "Print everything as JSON");
-  command.footer(std::string(kSequenceHelp) + R"(
+  command.footer(sequence_help() + R"(
 Corrections are written as morph targets with animated weights, which every player of glTF shows.
 
 Examples:

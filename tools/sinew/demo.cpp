@@ -21,7 +21,7 @@ struct Request {
 
 void make_folder(const std::filesystem::path& folder) {
   if (std::filesystem::is_directory(folder)) return;
-  check_output(folder, {});
+  check_outputs({{"-o", folder, OutputKind::other}}, {});
   std::error_code failure;
   if (!std::filesystem::create_directory(folder, failure))
     throw Error(ErrorKind::output, fmt::format("{}: cannot be made: {}", folder.string(), failure.message()));
@@ -31,7 +31,8 @@ void run(Request& request) {
   make_folder(request.folder);
   const std::filesystem::path file = request.folder / "rig.glb";
   const std::filesystem::path report = request.folder / "report.json";
-  for (const auto& path : {file, report}) check_output(path, {});
+  const std::filesystem::path page = request.folder / "index.html";
+  check_outputs({{"-o", file}, {"-o", report, OutputKind::other}, {"-o", page, OutputKind::other}}, {});
   const Character character = make_character(request.character);
   fmt::print(stderr, "a creature of {} vertices, {} frames of walking and waving, made with {} bones\n",
              character.sequence.vertex_count(), character.sequence.frame_count(), character.truth.bone_count());
@@ -43,7 +44,6 @@ void run(Request& request) {
   write_json(report, json);
   print_table(result_header(), {result_row(outcome.rig, outcome.errors, outcome.seconds, file.string())});
   if (!has_viewer()) return;
-  const std::filesystem::path page = request.folder / "index.html";
   PageOptions options;
   options.name = "sinew demo";
   options.original = &character.sequence;

@@ -75,7 +75,7 @@ void run(const Request& request) {
     out["input"] = facts_of(sequence);
     out["errors"] = facts_of(errors, request.per_vertex);
     if (!request.truth.empty()) out["skeleton"] = skeleton_facts(match_skeletons(rig, read_truth(request)));
-    fmt::print("{}\n", out.dump(2));
+    fmt::print("{}\n", json_text(out));
     return;
   }
   fmt::print("bones       {}\n", rig.bone_count());
@@ -102,7 +102,7 @@ void add_evaluate(CLI::App& app) {
   command.add_option("--threads", request->threads, "Threads (all cores)")->check(CLI::Range(0, 4096));
   auto* const json = command.add_flag("--json", request->json, "Print everything as JSON, errors per frame included");
   command.add_flag("--per-vertex", request->per_vertex, "With --json: errors per vertex too")->needs(json);
-  command.footer(std::string(kSequenceHelp) + R"(
+  command.footer(sequence_help() + R"(
 What the figures mean: docs/conventions.md.
 
 Examples:

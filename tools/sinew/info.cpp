@@ -89,7 +89,7 @@ void add_info(CLI::App& app) {
   auto request = std::make_shared<Request>();
   request->inputs = add_sequence_inputs(command);
   command.add_flag("--json", request->json, "As JSON");
-  command.footer(std::string(kSequenceHelp) + R"(
+  command.footer(sequence_help() + R"(
 
 Examples:
   sinew info rig.glb
@@ -99,7 +99,7 @@ Examples:
     if (is_whole_archive(*request->inputs)) return print_alembic_info(request->inputs->paths.front(), request->json);
     const Json facts = facts_of_inputs(*request->inputs);
     if (request->json)
-      fmt::print("{}\n", facts.dump(2));
+      fmt::print("{}\n", json_text(facts));
     else
       print_facts(facts);
   });

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "report.h"
 #include "sinew/io/alembic.h"
 
 namespace sinew::tool {
@@ -49,17 +49,17 @@ void print_tree(const std::filesystem::path& path, const AlembicInfo& info) {
 void print_alembic_info(const std::filesystem::path& path, bool json) {
   const AlembicInfo info = describe_alembic(path);
   if (!json) return print_tree(path, info);
-  nlohmann::ordered_json out{{"file", path.string()},
-                             {"format", "alembic"},
-                             {"library", info.library},
-                             {"application", info.application},
-                             {"objects", nlohmann::ordered_json::array()}};
+  Json out{{"file", path.string()},
+           {"format", "alembic"},
+           {"library", info.library},
+           {"application", info.application},
+           {"objects", Json::array()}};
   for (const AlembicObject& object : info.objects) {
-    nlohmann::ordered_json entry{{"path", object.path},
-                                 {"name", object.name},
-                                 {"type", object.type},
-                                 {"depth", object.depth},
-                                 {"visible", object.visible}};
+    Json entry{{"path", object.path},
+               {"name", object.name},
+               {"type", object.type},
+               {"depth", object.depth},
+               {"visible", object.visible}};
     if (!object.instance_of.empty()) entry["instance_of"] = object.instance_of;
     if (object.is_mesh || object.type == "Xform") {
       entry["samples"] = object.samples;
@@ -72,7 +72,7 @@ void print_alembic_info(const std::filesystem::path& path, bool json) {
     }
     out["objects"].push_back(std::move(entry));
   }
-  fmt::print("{}\n", out.dump(2));
+  fmt::print("{}\n", json_text(out));
 }
 
 }  // namespace sinew::tool

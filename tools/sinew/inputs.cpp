@@ -18,12 +18,6 @@ void warn_on_stderr(std::string_view sentence) {
   fmt::print(stderr, "sinew: warning: {}\n", sentence);
 }
 
-std::string lower_extension(const std::filesystem::path& path) {
-  std::string text = path.extension().string();
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text;
-}
-
 /// Frames that do not fit there are refused rather than begun.
 std::size_t physical_memory() {
   const long pages = sysconf(_SC_PHYS_PAGES);
@@ -33,6 +27,29 @@ std::size_t physical_memory() {
 }
 
 }  // namespace
+
+std::string one_of(const std::vector<std::string>& names) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == names.size() ? " or " : ", ") + names[i];
+  return text;
+}
+
+std::string sequence_help() {
+  const std::string caches = fmt::format("{}", fmt::join(extensions_for(FileUse::read_positions), "|"));
+  return fmt::format(
+      "SEQUENCE is a {} file, a folder of OBJ frames, a folder with rest.obj and\n"
+      "frames{}, or REST.obj CACHE{}. Several of them, with the same faces, are clips of one\n"
+      "character.",
+      one_of(extensions_for(FileUse::read_sequence)), caches, caches);
+}
+
+std::vector<std::filesystem::path> files_named(const SequenceInputs& inputs) {
+  std::vector<std::filesystem::path> out = inputs.paths;
+  std::error_code ignored;
+  if (std::filesystem::exists(inputs.read.rest, ignored)) out.emplace_back(inputs.read.rest);
+  return out;
+}
 
 std::shared_ptr<SequenceInputs> add_sequence_inputs(CLI::App& command, bool required) {
   auto inputs = std::make_shared<SequenceInputs>();
@@ -53,8 +70,7 @@ std::shared_ptr<SequenceInputs> add_sequence_inputs(CLI::App& command, bool requ
 std::vector<std::vector<std::filesystem::path>> group_inputs(const std::vector<std::filesystem::path>& paths) {
   std::vector<std::vector<std::filesystem::path>> groups;
   for (const std::filesystem::path& path : paths) {
-    const std::string extension = lower_extension(path);
-    const bool cache = extension == ".pc2" || extension == ".mdd";
+    const bool cache = usable_for(FileUse::read_positions, path);
     if (cache && !groups.empty() && groups.back().size() == 1 && lower_extension(groups.back()[0]) == ".obj")
       groups.back().push_back(path);
     else
@@ -67,10 +83,9 @@ namespace {
 
 /// One input. A two-layer model is posed by both layers: the format's own skin is only its stand-in.
 Sequence read_part(const std::vector<std::filesystem::path>& group, const ReadOptions& options) {
-  const std::string extension = lower_extension(group.front());
   const bool whole =
       options.clip.empty() && options.mesh.empty() && options.frames_per_second == 0 && options.rest.empty();
-  if (whole && group.size() == 1 && (extension == ".glb" || extension == ".gltf") &&
+  if (whole && group.size() == 1 && usable_for(FileUse::read_rig, group.front()) &&
       std::filesystem::is_regular_file(group.front()) && read_gltf_extension(group.front(), kTwoLayerExtension)) {
     return select_frames(pose_all(read_rig_file(group.front())), options.first_frame, options.last_frame,
                          options.frame_step);

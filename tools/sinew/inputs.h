@@ -10,9 +10,11 @@
 
 namespace sinew::tool {
 
-inline constexpr const char* kSequenceHelp =
-    "SEQUENCE is a .glb, .gltf or .abc file, a folder of OBJ frames, a folder with rest.obj and frames.pc2|mdd, or\n"
-    "REST.obj CACHE.pc2|mdd. Several of them, with the same faces, are clips of one character.";
+/// What SEQUENCE may be, for the end of a command's help.
+std::string sequence_help();
+
+/// ".glb, .npz or a folder": what a file that is used so may end in, for help texts.
+std::string one_of(const std::vector<std::string>& names);
 
 /// The options that choose a sequence, the same for every command that reads one.
 struct SequenceInputs {
@@ -23,6 +25,9 @@ struct SequenceInputs {
 
 /// Adds the positional SEQUENCE... and --frames, --rest, --clip, --mesh, --fps to a command.
 std::shared_ptr<SequenceInputs> add_sequence_inputs(CLI::App& command, bool required = true);
+
+/// Every file that is named as an input: the sequences and, where it is a file, the rest pose.
+std::vector<std::filesystem::path> files_named(const SequenceInputs& inputs);
 
 /// Reads the chosen sequence; warnings go to stderr. Throws Error{usage, input}.
 Sequence read_inputs(const SequenceInputs& inputs);

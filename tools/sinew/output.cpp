@@ -3,40 +3,131 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cmath>
+
+#include "inputs.h"
+#include "interrupt.h"
 #include "sinew/core/error.h"
+#include "sinew/io/gltf.h"
 #include "sinew/io/io.h"
+#include "sinew/io/two_layer_gltf.h"
 
 namespace sinew::tool {
-void check_output(const std::filesystem::path& target, const std::vector<std::filesystem::path>& inputs,
-                  bool folder_allowed) {
-  const auto refuse = [&](const std::string& why) {
-    throw Error(ErrorKind::output, fmt::format("{}: {}", target.string(), why));
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A file name beside the target, for a file that is looked at before it takes the target's place. Removed with this
+/// object unless committed.
+class StagedFile {
+ public:
+  explicit StagedFile(fs::path target) : target_(std::move(target)), staged_(target_) {
+    staged_.replace_filename(fmt::format(".{}.{}{}", target_.stem().string(), getpid(), target_.extension().string()));
+  }
+  ~StagedFile() {
+    std::error_code ignored;
+    if (!staged_.empty()) fs::remove(staged_, ignored);
+  }
+  StagedFile(const StagedFile&) = delete;
+  StagedFile& operator=(const StagedFile&) = delete;
+
+  const fs::path& path() const { return staged_; }
+
+  void commit() {
+    std::error_code failure;
+    fs::rename(staged_, target_, failure);
+    if (failure)
+      throw Error(ErrorKind::output, fmt::format("{}: cannot be written: {}", target_.string(), failure.message()));
+    staged_.clear();
+  }
+
+ private:
+  fs::path target_;
+  fs::path staged_;
+};
+
+std::string list_for(FileUse use) {
+  return fmt::format("{}", fmt::join(extensions_for(use), ", "));
+}
+
+void check_extension(const Output& output) {
+  const auto refuse = [&](const std::string& expected) {
+    throw Error(ErrorKind::usage, fmt::format("{} {}: expected {}", output.option, output.path.string(), expected));
   };
-  for (const std::filesystem::path& written : files_written(target))
-    for (const std::filesystem::path& input : inputs)
-      if (same_file(written, input)) refuse(fmt::format("would be written over {}, which is an input", input.string()));
-  if (!folder_allowed && std::filesystem::is_directory(target)) refuse("is a folder, a file name is expected");
-  const std::filesystem::path folder = target.has_parent_path() ? target.parent_path() : ".";
-  if (!std::filesystem::is_directory(folder)) refuse(fmt::format("there is no folder {}", folder.string()));
+  if (output.kind == OutputKind::rig && !usable_for(FileUse::write_rig, output.path))
+    refuse("a name that ends in " + list_for(FileUse::write_rig));
+  if (output.kind == OutputKind::frames && !output.path.extension().empty() && !fs::is_directory(output.path) &&
+      !usable_for(FileUse::write_sequence, output.path) && !usable_for(FileUse::write_rig, output.path))
+    refuse(fmt::format("a name that ends in {}, {}, or a folder", list_for(FileUse::write_sequence),
+                       list_for(FileUse::write_rig)));
+}
+
+void check_place(const Output& output) {
+  const auto refuse = [&](const std::string& why) {
+    throw Error(ErrorKind::output, fmt::format("{}: {}", output.path.string(), why));
+  };
+  const bool folder_allowed = output.kind == OutputKind::frames && output.path.extension().empty();
+  if (!folder_allowed && fs::is_directory(output.path)) refuse("is a folder, a file name is expected");
+  const fs::path folder = output.path.has_parent_path() ? output.path.parent_path() : ".";
+  if (!fs::is_directory(folder)) refuse(fmt::format("there is no folder {}", folder.string()));
   if (access(folder.c_str(), W_OK | X_OK) != 0)
     refuse(fmt::format("the folder {} cannot be written to", folder.string()));
 }
 
-StagedFile::StagedFile(std::filesystem::path target) : target_(std::move(target)), staged_(target_) {
-  staged_.replace_filename(fmt::format(".{}.{}{}", target_.stem().string(), getpid(), target_.extension().string()));
+std::vector<fs::path> files_of(const Output& output) {
+  return output.kind == OutputKind::frames ? files_written(output.path) : std::vector{output.path};
 }
 
-StagedFile::~StagedFile() {
-  std::error_code ignored;
-  if (!staged_.empty()) std::filesystem::remove(staged_, ignored);
+}  // namespace
+
+void check_outputs(const std::vector<Output>& outputs, const std::vector<fs::path>& inputs) {
+  for (const Output& output : outputs)
+    if (!output.path.empty()) check_extension(output);
+  std::vector<fs::path> read;
+  for (const fs::path& input : inputs)
+    for (fs::path& file : files_read(input)) read.push_back(std::move(file));
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i].path.empty()) continue;
+    for (const fs::path& file : files_of(outputs[i])) {
+      for (const fs::path& input : read)
+        if (same_file(file, input))
+          throw Error(ErrorKind::output, fmt::format("{}: would be written over {}, which is an input",
+                                                     outputs[i].path.string(), input.string()));
+      for (std::size_t j = 0; j < i; ++j)
+        if (!outputs[j].path.empty() && same_file(file, fs::absolute(outputs[j].path)))
+          throw Error(ErrorKind::usage,
+                      fmt::format("{} and {} name the same file", outputs[j].option, outputs[i].option));
+    }
+    check_place(outputs[i]);
+  }
 }
 
-void StagedFile::commit() {
-  std::error_code failure;
-  std::filesystem::rename(staged_, target_, failure);
-  if (failure)
-    throw Error(ErrorKind::output, fmt::format("{}: cannot be written: {}", target_.string(), failure.message()));
-  staged_.clear();
+Written write_result(const fs::path& target, const Rig& rig, const Sequence& sequence, const ResultOptions& options) {
+  const auto stop_if_asked = [&] {
+    if (!options.keep_partial) stop_if_interrupted("interrupted: nothing was written");
+  };
+  stop_if_asked();
+  Written written;
+  StagedFile staged(target);
+  try {
+    rig.check();
+    if (rig.two_layer)
+      write_glb(staged.path(), rig, {}, std::vector{two_layer_extension(rig, options.pack)});
+    else
+      write_rig(staged.path(), rig);
+    written.bytes = fs::file_size(staged.path());
+    written.rig = read_rig_file(staged.path());
+  } catch (const Error& error) {
+    // What was computed cannot be kept in a file: numbers beyond float, most likely.
+    if (error.kind() != ErrorKind::input) throw;
+    throw Error(ErrorKind::unusable, fmt::format("the work ended without a usable model: {}", error.what()));
+  }
+  written.errors = evaluate(written.rig, sequence, options.threads);
+  if (!std::isfinite(written.errors.e_rms))
+    throw Error(ErrorKind::unusable, "the work ended without a usable model: its error is not finite");
+  stop_if_asked();
+  staged.commit();  // from here on the work is done: a signal comes too late
+  return written;
 }
 
 }  // namespace sinew::tool

@@ -1,30 +1,55 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <string>
 #include <vector>
 
+#include "sinew/core/rig.h"
+#include "sinew/core/sequence.h"
+#include "sinew/evaluate/errors.h"
+
+/// The one path by which commands write: check_outputs() before anything is read, write_result() for the rig.
 namespace sinew::tool {
 
-/// Refuses an output before any work is done for it. Throws Error{output} when its folder is missing or cannot be
-/// written to, when it is a folder, or when it (or what is written beside it) is one of the inputs.
-void check_output(const std::filesystem::path& target, const std::vector<std::filesystem::path>& inputs,
-                  bool folder_allowed = false);
-
-/// A file name beside the target, for a file that is looked at before it takes the target's place. Removed with this
-/// object unless committed.
-class StagedFile {
- public:
-  explicit StagedFile(std::filesystem::path target);
-  ~StagedFile();
-  StagedFile(const StagedFile&) = delete;
-  StagedFile& operator=(const StagedFile&) = delete;
-
-  const std::filesystem::path& path() const { return staged_; }
-  void commit();
-
- private:
-  std::filesystem::path target_;
-  std::filesystem::path staged_;
+/// What kind of file an option names.
+enum class OutputKind {
+  rig,     // an extension that a rig can be written to
+  frames,  // an extension that frames can be written to, or a folder
+  other,   // any name
 };
+
+/// A file that a command was asked to write.
+struct Output {
+  std::string option;  // stands for it in sentences, e.g. "--report"
+  std::filesystem::path path;
+  OutputKind kind = OutputKind::rig;
+};
+
+/// Refuses outputs before any work is done for them; those with an empty path were not asked for.
+/// Throws Error{usage} for an extension that cannot be written and for two outputs in one file; Error{output} when a
+/// folder is missing or cannot be written to, when a folder has the file's name, or when an output (or what is written
+/// beside it) is one of the inputs (or what is read beside them).
+void check_outputs(const std::vector<Output>& outputs, const std::vector<std::filesystem::path>& inputs);
+
+struct ResultOptions {
+  int threads = 0;
+  bool keep_partial = false;  // write the rig although the user has asked to stop
+  bool pack = false;          // two layers: 16 bits per number, compressed
+};
+
+/// A rig in its file, as any reader finds it.
+struct Written {
+  Rig rig;
+  Errors errors;  // of that rig against the sequence
+  std::uintmax_t bytes = 0;
+};
+
+/// Writes a rig beside the target, reads it back, evaluates what was read, and only then puts the file in the target's
+/// place: the target is the complete new file or what it was before.
+/// Throws Error{interrupted} when the user asks to stop before that, Error{unusable} when the rig does not survive the
+/// file or its error is not finite, Error{output}.
+Written write_result(const std::filesystem::path& target, const Rig& rig, const Sequence& sequence,
+                     const ResultOptions& options);
 
 }  // namespace sinew::tool

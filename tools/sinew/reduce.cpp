@@ -4,6 +4,7 @@
 
 #include "commands.h"
 #include "inputs.h"
+#include "interrupt.h"
 #include "output.h"
 #include "report.h"
 #include "sinew/core/error.h"
@@ -29,7 +30,9 @@ double weight_change(const SkinWeights& before, const SkinWeights& after, std::s
 }
 
 void run(Request request) {
-  check_output(request.out, {request.rig});
+  std::vector<std::filesystem::path> all = request.examples;
+  all.push_back(request.rig);
+  check_outputs({{"-o", request.out}}, all);
   request.options.method = reduce_method(request.method);
   const Rig before = read_rig_file(request.rig);
   if (before.two_layer)
@@ -37,31 +40,30 @@ void run(Request request) {
   SequenceInputs inputs;
   inputs.paths = request.examples;
   const Sequence target = request.examples.empty() ? pose_all(before) : read_inputs(inputs);
-  Rig after = before;
-  after.weights = reduce_weights(before, &target, request.options);
-  StagedFile staged(request.out);
-  write_rig(staged.path(), after);
-  const Rig written = read_rig_file(staged.path());
-  const Errors cost = evaluate(written, target, request.options.threads);
   const double base = request.examples.empty() ? 0 : evaluate(before, target, request.options.threads).e_rms;
-  staged.commit();
-  const double change = weight_change(before.weights, written.weights, before.bone_count());
+  Rig after = before;
+  {
+    ProgressBar bar;
+    after.weights = reduce_weights(before, &target, request.options, bar.callback());
+  }
+  const Written written = write_result(request.out, after, target, {.threads = request.options.threads});
+  const double change = weight_change(before.weights, written.rig.weights, before.bone_count());
   if (request.json) {
     Json out{{"file", request.out.string()}, {"method", request.method}};
-    out["influences"] = {{"before", used_influences(before.weights)}, {"after", used_influences(written.weights)}};
+    out["influences"] = {{"before", used_influences(before.weights)}, {"after", used_influences(written.rig.weights)}};
     out["weight_change"] = change;
     out["e_rms_before"] = base;
-    out["errors"] = facts_of(cost);
-    fmt::print("{}\n", out.dump(2));
+    out["errors"] = facts_of(written.errors);
+    fmt::print("{}\n", json_text(out));
     return;
   }
-  fmt::print("influences   {} -> {} ({})\n", used_influences(before.weights), used_influences(written.weights),
+  fmt::print("influences   {} -> {} ({})\n", used_influences(before.weights), used_influences(written.rig.weights),
              request.method);
   fmt::print("weights      moved by {} (RMS x 1000)\n", short_number(1000 * change));
-  fmt::print("E_RMS        {} -> {} against {}\n", short_number(base), short_number(cost.e_rms),
+  fmt::print("E_RMS        {} -> {} against {}\n", short_number(base), short_number(written.errors.e_rms),
              request.examples.empty() ? "the rig before" : "the examples");
-  fmt::print("max          {} % of the diagonal (frame {}, vertex {})\n", short_number(cost.max_percent),
-             cost.worst_frame, cost.worst_vertex);
+  fmt::print("max          {} % of the diagonal (frame {}, vertex {})\n", short_number(written.errors.max_percent),
+             written.errors.worst_frame, written.errors.worst_vertex);
 }
 
 }  // namespace

@@ -194,9 +194,13 @@ std::vector<std::string> result_row(const Rig& rig, const Errors& errors, double
           file};
 }
 
+std::string json_text(const Json& json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
 void write_json(const std::filesystem::path& path, const Json& json) {
   OutputFile file(path);
-  file.write(json.dump(2) + "\n");
+  file.write(json_text(json) + "\n");
   file.commit();
 }
 

@@ -39,7 +39,10 @@ void print_table(const std::vector<std::string>& header, const std::vector<std::
 std::vector<std::string> result_header();
 std::vector<std::string> result_row(const Rig& rig, const Errors& errors, double seconds, const std::string& file);
 
-/// Writes JSON text, complete or not at all.
+/// JSON as text on several lines. Bytes of a name that are not UTF-8 are replaced.
+std::string json_text(const Json& json);
+
+/// Writes that text, complete or not at all.
 void write_json(const std::filesystem::path& path, const Json& json);
 
 }  // namespace sinew::tool

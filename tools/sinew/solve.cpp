@@ -142,23 +142,12 @@ const Method& chosen_method(const std::vector<Method>& methods, const Request& r
 /// Refuses outputs that cannot be written, before anything is read.
 void check_outputs(const Request& request) {
   if (request.output.empty()) misused("--output is required");
-  if (request.output.extension() != ".glb")
-    misused(fmt::format("{}: a rig is written as .glb", request.output.string()));
-  std::vector<std::filesystem::path> inputs = request.inputs->paths;
+  std::vector<std::filesystem::path> inputs = files_named(*request.inputs);
   if (!request.given.empty()) inputs.push_back(request.given);
-  check_output(request.output, inputs);
-  const auto beside = [&](const char* name, const std::filesystem::path& path) {
-    if (path.empty()) return;
-    check_output(path, inputs);
-    if (same_file(std::filesystem::absolute(path), std::filesystem::absolute(request.output)))
-      misused(fmt::format("{} and -o name the same file", name));
-  };
-  beside("--report", request.report);
-  beside("--checkpoint", request.checkpoint);
-  if (request.checkpoint.empty()) return;
-  if (!request.report.empty() &&
-      same_file(std::filesystem::absolute(request.report), std::filesystem::absolute(request.checkpoint)))
-    misused("--checkpoint and --report name the same file");
+  check_outputs({{"-o", request.output},
+                 {"--report", request.report, OutputKind::other},
+                 {"--checkpoint", request.checkpoint, OutputKind::other}},
+                inputs);
 }
 
 /// Everything on the command line that the result depends on, in a fixed order.
@@ -213,7 +202,7 @@ void print_estimate(const SolveEstimate& estimate, const std::string& method, co
   if (json) {
     Json out{{"method", method}, {"input", facts_of(sequence)}};
     out["estimate"] = {{"memory_bytes", estimate.bytes}, {"seconds", estimate.seconds}};
-    fmt::print("{}\n", out.dump(2));
+    fmt::print("{}\n", json_text(out));
     return;
   }
   fmt::print("{} vertices, {} frames; --method {} takes at most {} of memory and about {}\n", sequence.vertex_count(),
@@ -265,7 +254,7 @@ void run(const std::vector<Method>& methods, Request& request, const CLI::App& c
   const Json json = solve_report(outcome, sequence, request.output);
   if (!request.report.empty()) write_json(request.report, json);
   if (request.json) {
-    fmt::print("{}\n", json.dump(2));
+    fmt::print("{}\n", json_text(json));
   } else {
     print_table(result_header(), {result_row(outcome.rig, outcome.errors, outcome.seconds, request.output.string())});
     if (!outcome.report.remark.empty()) fmt::print(stderr, "{}\n", outcome.report.remark);
@@ -331,23 +320,12 @@ Outcome solve_to_file(const Method& method, const Sequence& sequence, const Solv
     outcome.partial = interrupted();
   }
   outcome.seconds = now_seconds() - start;
-  StagedFile staged(target);
-  try {
-    outcome.rig.check();
-    write_rig(staged.path(), outcome.rig);
-    outcome.bytes = std::filesystem::file_size(staged.path());
-    outcome.rig = read_rig_file(staged.path());
-  } catch (const Error& error) {
-    // What was solved cannot be kept in a file: numbers beyond float, most likely.
-    if (error.kind() != ErrorKind::input) throw;
-    throw Error(ErrorKind::unusable, fmt::format("the solve ended without a usable model: {}", error.what()));
-  }
-  outcome.errors = evaluate(outcome.rig, sequence, options.threads);
+  Written written =
+      write_result(target, outcome.rig, sequence, {.threads = options.threads, .keep_partial = keep_partial});
+  outcome.rig = std::move(written.rig);
+  outcome.errors = std::move(written.errors);
+  outcome.bytes = written.bytes;
   outcome.report.bones = static_cast<int>(outcome.rig.bone_count());
-  if (!std::isfinite(outcome.errors.e_rms))
-    throw Error(ErrorKind::unusable, "the solve ended without a usable model: its error is not finite");
-  if (!keep_partial) stop_if_interrupted("interrupted: nothing was written");
-  staged.commit();  // from here on the work is done: a signal comes too late
   return outcome;
 }
 
@@ -369,7 +347,7 @@ void add_solve(CLI::App& app) {
   command.add_option("--checkpoint-seconds", request->checkpoint_seconds, "Seconds between two savings (60)")
       ->check(CLI::NonNegativeNumber)
       ->needs(checkpoint);
-  command.footer(std::string(kSequenceHelp) + R"(
+  command.footer(sequence_help() + R"(
 
 Examples:
   sinew solve horse-gallop -o horse.glb --bones 30

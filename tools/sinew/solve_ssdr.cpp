@@ -114,6 +114,7 @@ Method ssdr_method() {
   };
   method.solve = [own](const Sequence& sequence, const SolveOptions& options, FitReport& report,
                        const Progress& progress) { return solve(sequence, options, *own, report, progress); };
+  method.add_size = [own](const SolveOptions&, SolveSize& size) { size.bones += own->add_bones; };
   return method;
 }
 

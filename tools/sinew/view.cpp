@@ -4,6 +4,7 @@
 
 #include "commands.h"
 #include "inputs.h"
+#include "interrupt.h"
 #include "output.h"
 #include "report.h"
 #include "sinew/core/error.h"
@@ -26,10 +27,10 @@ std::string text_of(const std::filesystem::path& path) {
 }
 
 void run(const Request& request) {
-  std::vector<std::filesystem::path> inputs = request.against.paths;
+  std::vector<std::filesystem::path> inputs = files_named(request.against);
   inputs.push_back(request.model);
   if (!request.report.empty()) inputs.push_back(request.report);
-  check_output(request.output, inputs);
+  check_outputs({{"-o", request.output, OutputKind::other}}, inputs);
   const std::vector<std::byte> glb = read_file(request.model);
   PageOptions options;
   options.name = request.model.filename().string();
@@ -45,6 +46,7 @@ void run(const Request& request) {
                               original->frame_count()));
     options.original = &*original;
   }
+  stop_if_interrupted("interrupted: nothing was written");
   OutputFile file(request.output);
   file.write(std::string_view(view_page(glb, options)));
   file.commit();

@@ -16,10 +16,30 @@
 ///   read_rig        a skinned GLB/glTF as a Rig
 ///   write_rig       a Rig as GLB
 ///   write_sequence  posed frames as .pc2, .mdd, .npz, .abc or a folder of OBJ files
-///   same_file       before writing: is the output one of the inputs?
+///   files_read, files_written, same_file
+///                   before writing: would an output take the place of an input?
+///   extensions_for  which files can be read or written at all
 /// The functions of one format are in the header of that format (sinew/io/obj.h, pc2.h, mdd.h, npz.h, gltf.h,
 /// alembic.h).
 namespace sinew {
+
+/// What a file can be used for.
+enum class FileUse {
+  read_sequence,   // alone
+  read_positions,  // as a sequence, with a rest mesh beside it
+  read_rig,
+  write_sequence,
+  write_rig,
+};
+
+/// The extensions that can be used so, in lower case and with their dot.
+std::vector<std::string> extensions_for(FileUse use);
+
+/// The extension of a path in lower case, with its dot: what its format is chosen by.
+std::string lower_extension(const std::filesystem::path& path);
+
+/// Whether a file of this name can be used so.
+bool usable_for(FileUse use, const std::filesystem::path& path);
 
 /// Receives sentences about things that were mended on the way in (e.g. weights that had to be renormalised).
 using Warnings = std::function<void(std::string_view sentence)>;
@@ -58,6 +78,10 @@ void write_rig(const std::filesystem::path& path, const Rig& rig, const WriteOpt
 /// Writes the posed frames in the format that the extension names (.pc2, .mdd, .npz, .abc; a path without extension:
 /// OBJ folder). PC2 and MDD hold positions only: the rest mesh goes beside them as NAME.obj.
 void write_sequence(const std::filesystem::path& path, const Sequence& sequence);
+
+/// The files that read_sequence looks at for this path: itself, for positions only the mesh beside it, for a folder its
+/// frames and rest mesh. A folder comes with them; one that is not there is left to the reader to complain about.
+std::vector<std::filesystem::path> files_read(const std::filesystem::path& path);
 
 /// The files that write_sequence makes for this path: itself and, for positions only, the mesh beside it.
 std::vector<std::filesystem::path> files_written(const std::filesystem::path& path);

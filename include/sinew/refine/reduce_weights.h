@@ -2,6 +2,7 @@
 
 #include <string_view>
 
+#include "sinew/core/progress.h"
 #include "sinew/core/rig.h"
 
 namespace sinew {
@@ -27,7 +28,8 @@ struct ReduceOptions {
 
 /// Weights with at most K influences per vertex for the same bones and motion. `examples` are the frames that
 /// correspond to the rig's motion; null: the frames that the rig itself poses. Equations: docs/algorithms/reduce.md
-/// Throws Error{usage} for K < 1, Error{input} when examples and rig disagree.
-SkinWeights reduce_weights(const Rig& rig, const Sequence* examples, const ReduceOptions& options);
+/// Throws Error{usage} for K < 1, Error{input} when examples and rig disagree, Error{interrupted}.
+SkinWeights reduce_weights(const Rig& rig, const Sequence* examples, const ReduceOptions& options,
+                           const Progress& progress = {});
 
 }  // namespace sinew
