@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <mutex>
 
 #include "math/parallel.h"
 
@@ -13,13 +14,34 @@ namespace {
 /// Columns of C per BLAS call: wide enough for OpenBLAS to reach its speed, narrow enough to share among cores.
 constexpr std::size_t kColumns = 512;
 
-void keep_blas_single_threaded() {
-  static const bool done = [] {
-    openblas_set_num_threads(1);
-    return true;
-  }();
-  static_cast<void>(done);
-}
+/// While one exists, OpenBLAS works in the calling thread alone. The number of its threads belongs to the whole
+/// process: the first one notes it, the last one gives it back.
+class SingleThreadedBlas {
+ public:
+  SingleThreadedBlas() {
+    const std::lock_guard lock(shared().mutex);
+    if (shared().users++ > 0) return;
+    shared().threads = openblas_get_num_threads();
+    if (shared().threads != 1) openblas_set_num_threads(1);
+  }
+  ~SingleThreadedBlas() {
+    const std::lock_guard lock(shared().mutex);
+    if (--shared().users == 0 && shared().threads != 1) openblas_set_num_threads(shared().threads);
+  }
+  SingleThreadedBlas(const SingleThreadedBlas&) = delete;
+  SingleThreadedBlas& operator=(const SingleThreadedBlas&) = delete;
+
+ private:
+  struct Shared {
+    std::mutex mutex;
+    int users = 0;
+    int threads = 1;
+  };
+  static Shared& shared() {
+    static Shared one;
+    return one;
+  }
+};
 
 CBLAS_TRANSPOSE cblas_op(Op op) {
   return op == Op::transpose ? CblasTrans : CblasNoTrans;
@@ -33,7 +55,7 @@ void gemm_chunked(Op op_a, Op op_b, Scalar alpha, const Eigen::Ref<const Matrix>
   assert((op_b == Op::none ? B.rows() : B.cols()) == inner);
   assert((op_b == Op::none ? B.cols() : B.rows()) == C.cols());
   if (C.size() == 0) return;
-  keep_blas_single_threaded();
+  const SingleThreadedBlas alone;
   const auto stride = [](const auto& M) { return static_cast<int>(std::max<Eigen::Index>(1, M.outerStride())); };
   parallel_for(static_cast<std::size_t>(C.cols()), kColumns, threads, [&](std::size_t begin, std::size_t end) {
     const auto first = static_cast<Eigen::Index>(begin);
@@ -47,13 +69,13 @@ void gemm_chunked(Op op_a, Op op_b, Scalar alpha, const Eigen::Ref<const Matrix>
 
 void gemm_block(Op op_a, Op op_b, int m, int n, int k, float alpha, const float* a, int lda, const float* b, int ldb,
                 float beta, float* c, int ldc) {
-  keep_blas_single_threaded();
+  const SingleThreadedBlas alone;
   cblas_sgemm(CblasColMajor, cblas_op(op_a), cblas_op(op_b), m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
 
 void gemm_block(Op op_a, Op op_b, int m, int n, int k, double alpha, const double* a, int lda, const double* b, int ldb,
                 double beta, double* c, int ldc) {
-  keep_blas_single_threaded();
+  const SingleThreadedBlas alone;
   cblas_dgemm(CblasColMajor, cblas_op(op_a), cblas_op(op_b), m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
 

@@ -9,7 +9,7 @@ enum class Op { none, transpose };
 /// C = alpha · op(A) · op(B) + beta · C over column-major matrices, by OpenBLAS.
 ///
 /// C is cut into fixed blocks of columns that `threads` share; every block is one single-threaded BLAS call, so the
-/// result has the same bits for any thread count. OpenBLAS itself is told once per process to stay single-threaded.
+/// result has the same bits for any thread count. While a call runs, OpenBLAS is single-threaded in the whole process.
 /// beta = 0 overwrites C, whatever it held. Inner sizes must agree (asserted).
 void gemm(Op op_a, Op op_b, float alpha, const Eigen::Ref<const Eigen::MatrixXf>& A,
           const Eigen::Ref<const Eigen::MatrixXf>& B, float beta, Eigen::Ref<Eigen::MatrixXf> C, int threads = 1);

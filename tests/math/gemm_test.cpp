@@ -1,5 +1,6 @@
 #include "math/gemm.h"
 
+#include <cblas.h>
 #include <gtest/gtest.h>
 
 #include <random>
@@ -12,6 +13,18 @@ Matrix random_matrix(Eigen::Index rows, Eigen::Index cols, unsigned seed) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<double> uniform(-1, 1);
   return Matrix::NullaryExpr(rows, cols, [&] { return static_cast<typename Matrix::Scalar>(uniform(random)); });
+}
+
+TEST(Gemm, LeavesTheProcessItsThreadsOfBlas) {
+  const int before = openblas_get_num_threads();
+  openblas_set_num_threads(3);
+  const int given = openblas_get_num_threads();  // 1 where OpenBLAS is built without threads
+  const Eigen::MatrixXd A = random_matrix<Eigen::MatrixXd>(40, 60, 1);
+  Eigen::MatrixXd C(60, 60);
+  gemm(Op::transpose, Op::none, 1.0, A, A, 0.0, C, 2);
+  gemm_block(Op::transpose, Op::none, 60, 60, 40, 1.0, A.data(), 40, A.data(), 40, 0.0, C.data(), 60);
+  EXPECT_EQ(openblas_get_num_threads(), given);
+  openblas_set_num_threads(before);
 }
 
 TEST(Gemm, AgreesWithEigenForEveryPairOfTransposes) {
