@@ -1,8 +1,5 @@
-#include <sinew/core/rig.h>
-#include <sinew/evaluate/errors.h>
-#include <sinew/io/io.h>
-#include <sinew/make/character.h>
-#include <sinew/solve/ssdr.h>
+#include <sinew/sinew.h>
+
 #include <cstdio>
 
 /// Compiled without the library's flags: what crosses the border (memory of Eigen above all) must not depend on them.
