@@ -22,7 +22,7 @@ struct SmaTiming {
   double rotations_cpu = 0;   // seconds of processor time for the triangles' rotations: linear in triangles and frames
   double mean_shift_cpu = 0;  // mean shift and modes
   std::size_t steps = 0;      // of all trajectories
-  std::size_t bones = 0;      // significant modes: so that nobody times nothing
+  std::size_t bones = 0;      // significant modes: shows that the work was done
 };
 
 SmaTiming time_sma(const Sequence& sequence, double epsilon, int threads) {

@@ -25,7 +25,7 @@ struct SsdrTiming {
   double iteration_wall = 0;  // least seconds of the clock over iterations
   double product_cpu = 0;     // DᵀY (4B × 3F by 3F × V) in float by one thread of BLAS, median
   double initialise_cpu = 0;  // scaling, reduction and clusters, as `--quality fast` starts
-  double e_rms = 0;           // after the timed iterations: so that nobody times nothing
+  double e_rms = 0;           // after the timed iterations: shows that the work was done
 };
 
 /// Iterations before the timed ones: the first of a run try more exchanges of bones and cost about twice as much.

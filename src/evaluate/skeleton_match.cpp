@@ -87,7 +87,7 @@ Nearest nearest_joint(const std::vector<std::size_t>& joints, const std::vector<
   return out;
 }
 
-/// How far bone b goes from where it is in frame f0 against bone a: degrees, and the distance of its head.
+/// How far apart two poses of a bone are: degrees, and the distance of its head.
 struct Against {
   double degrees = 0;
   double distance = 0;
@@ -108,8 +108,9 @@ Against between(const Affine& x, const Affine& y, const Vector3& head) {
 
 /// Bones of a known rig that move as one: top[b] is the uppermost bone of b's body.
 ///
-/// A bone without vertices cannot be seen; what hangs rigidly from it in every frame can, at whatever angle the rest
-/// pose has it: together they are one body. Two bones with vertices are one only if they rest as they move.
+/// A bone without vertices cannot be seen, but what hangs rigidly from it in every frame can: the two are one body,
+/// even if the rest pose has another angle between them. Two bones with vertices are one body only if the rest pose
+/// agrees too.
 struct Bodies {
   std::vector<std::size_t> top;
   std::vector<bool> seen;  // at the top: whether the body has vertices
@@ -126,7 +127,7 @@ Bodies bodies_of(const Rig& rig, const std::vector<std::size_t>& own, double dia
     if (rig.bones[b].parent < 0) continue;
     const std::size_t top = out.top[static_cast<std::size_t>(rig.bones[b].parent)];
     const std::size_t other = shown[top];
-    // A rig without frames rests for good: nothing moves, and the rest pose is all there is to see.
+    // A rig without frames never leaves its rest pose.
     const Affine first = rig.frame_count() > 0 ? relative(rig, 0, other, b) : Motion::identity();
     bool one = !(out.seen[top] && out.seen[b]) || small(between(first, Motion::identity(), rig.bones[b].head));
     for (std::size_t f = 1; f < rig.frame_count() && one; ++f)

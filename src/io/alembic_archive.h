@@ -134,7 +134,7 @@ class Samples {
   std::vector<ogawa::Entry> slots_;  // stored samples
 };
 
-/// Longest time line, nesting and number of objects that are taken for honest.
+/// Longest time line, deepest nesting and largest number of objects that are accepted.
 inline constexpr std::size_t kMaxSamples = std::size_t{1} << 22;
 inline constexpr std::size_t kMaxDepth = 256;
 inline constexpr std::size_t kMaxObjects = std::size_t{1} << 20;

@@ -32,8 +32,8 @@ Frames read_obj_frames(const std::vector<std::filesystem::path>& paths, const Me
   const auto read = [&](std::size_t f) {
     return parse_obj_frame(read_file(paths[f]), fmt::format("frame {} ({})", f, paths[f].string()), rest);
   };
-  // The shortest line of a vertex takes 7 bytes. Where the files are too short to hold all vertices one of them is
-  // refused, and that before memory is taken for all frames.
+  // The shortest line of a vertex takes 7 bytes. Files that are too short for all vertices are found here, before
+  // memory is taken for all frames.
   std::uintmax_t bytes = 0;
   for (const auto& path : paths) {
     std::error_code ignored;

@@ -25,7 +25,7 @@ constexpr std::uint64_t kHeaderSize = 16;
 constexpr std::byte kFrozen{0xff};
 constexpr unsigned kVersion = 1;
 
-/// Work beyond this many bytes plus this many times the file size is not honest; see Archive::charge.
+/// A file may cause reads of this many bytes plus this many times its size; more is refused: see Archive::charge.
 constexpr std::uint64_t kFreeWork = std::uint64_t{64} << 20;
 constexpr std::uint64_t kWorkPerByte = 32;
 

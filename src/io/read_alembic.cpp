@@ -153,7 +153,7 @@ std::vector<std::size_t> kept_frames(const Archive& archive, const Timeline& tim
   return frames;
 }
 
-/// The number of the rest frame, when the options give one. Options that name a file are for the caller to act on.
+/// The number of the rest frame, when the options give one. Where the option names a file, the caller reads it.
 std::optional<std::size_t> rest_number(const ReadOptions& options) {
   std::size_t frame = 0;
   const char* end = options.rest.data() + options.rest.size();

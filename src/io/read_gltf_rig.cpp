@@ -271,7 +271,7 @@ bool stays_jointed(const Rig& rig) {
   return true;
 }
 
-/// What the writer said, or that there are parents, as far as the motion bears it out.
+/// Whether the writer says so, or bones have parents, and the motion agrees.
 bool is_jointed(const Model& model, const Rig& rig) {
   const bool meant =
       model.own ? fact(model, "jointed") == true

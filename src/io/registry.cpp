@@ -90,7 +90,7 @@ std::string list_for(FileUse use) {
 
 // --- Reading.
 
-/// Whether there is such a file or folder; what may not be looked at counts as absent.
+/// Whether there is such a file or folder; one that we have no right to look at counts as absent.
 bool is_there(const fs::path& path) {
   std::error_code ignored;
   return fs::exists(path, ignored);

@@ -302,7 +302,7 @@ class Fitter {
       fit_offsets(residuals_, model, options_.threads);
       if (!tell(progress_, "corrections", static_cast<double>(i + 1) / options_.iterations))
         throw Error(ErrorKind::interrupted, "interrupted while fitting corrections");
-      // At the floor of float frames, or when an iteration gains less than a thousandth, more changes nothing.
+      // Stop at the precision of float frames, or when an iteration gains less than a thousandth.
       const std::size_t n = e_rms.size();
       if (e_rms[n - 1] < 1e-4 || (i > 0 && e_rms[n - 2] - e_rms[n - 1] <= 1e-3 * e_rms[n - 2])) break;
     }

@@ -156,7 +156,7 @@ void add_atoms(const Metric& metric, const Adjacency& adjacency, std::size_t wan
   state.D.conservativeResize(Eigen::NoChange, m);
 }
 
-/// The two first atoms: the target of largest norm and the one least like it; everybody coded with them.
+/// The first two atoms: the target of largest norm and the one least like it. Every vertex is coded with them.
 template <class Metric>
 State initial_state(const Metric& metric, int slots, std::size_t masters) {
   const MatrixXf& W = metric.targets();
@@ -298,7 +298,7 @@ void remove_atoms(const Metric& metric, const Adjacency& adjacency, std::size_t 
     for (int s = 0; s < code.count; ++s) code.atoms[s] = renumbered[code.atoms[s]];
 }
 
-/// Moves atoms from where they are hardly needed to where the error is largest, as long as that pays.
+/// Moves atoms from where they are hardly needed to where the error is largest, while that lowers the error.
 template <class Metric>
 bool exchange(const Metric& metric, const Adjacency& adjacency, const TwoLayerOptions& options, const Limits& limits,
               State& state, TwoLayerReport& report, const Progress& progress) {

@@ -188,7 +188,7 @@ class SparseAffineMinimiser {
       d -= column * (d[cheapest] / pivot);
       P_ -= column * column.transpose() / pivot;
     }
-    d[cheapest] = 0;  // exactly, and for good
+    d[cheapest] = 0;  // exactly; it does not come back
     P_.col(cheapest).setZero();
     P_.row(cheapest).setZero();
   }

@@ -93,7 +93,7 @@ TEST_F(LongWork, AnInterruptedSolveGoesOnToTheSameErrorAndTakesItsCheckpointAway
       EXPECT_FALSE(fs::exists(folder_ / "r.glb"));
       const Result resumed = run(kept);
       ASSERT_EQ(resumed.status, 0) << resumed.err;
-      EXPECT_NE(resumed.err.find("going on from state"), std::string::npos) << resumed.err;
+      EXPECT_NE(resumed.err.find("continuing from state"), std::string::npos) << resumed.err;
       EXPECT_FALSE(fs::exists(folder_ / "state"));
       const double expected = e_rms("whole.glb", "long.pc2");
       EXPECT_NEAR(e_rms("r.glb", "long.pc2"), expected, 1e-3 * expected);

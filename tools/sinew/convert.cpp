@@ -36,7 +36,7 @@ Rig as_morphs(const Sequence& sequence) {
   return rig;
 }
 
-/// A rig where the one input is a file that holds one.
+/// The rig, when the only input is a file that holds one.
 std::optional<Rig> rig_of(const SequenceInputs& inputs) {
   if (inputs.paths.size() != 1 || !inputs.frames.empty() || !inputs.read.rest.empty()) return std::nullopt;
   try {

@@ -52,7 +52,7 @@ void print_match(const SkeletonMatch& match) {
   fmt::print("parents     {:.2f} of the edges between found joints agree\n", match.parent_agreement);
 }
 
-/// The known rig; where it is what was solved for, sampled as that was, so that joints can be compared in every frame.
+/// The known rig. Where its file is also the sequence, it is read with the same options, so that frames agree.
 Rig read_truth(const Request& request) {
   ReadOptions options;
   const auto& paths = request.inputs->paths;

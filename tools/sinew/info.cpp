@@ -30,7 +30,7 @@ Json facts_of_inputs(const SequenceInputs& inputs) {
   return facts;
 }
 
-/// An Alembic archive of which no part is chosen is described object by object, hidden ones and other types as well.
+/// An Alembic archive, no part of it chosen: all its objects are described, hidden ones and other types as well.
 bool is_whole_archive(const SequenceInputs& inputs) {
   return inputs.paths.size() == 1 && inputs.frames.empty() && inputs.read.mesh.empty() &&
          inputs.paths.front().extension() == ".abc";

@@ -16,7 +16,7 @@ std::string counted(std::size_t count, std::string_view one, std::string_view ma
   return fmt::format("{} {}", count, count == 1 ? one : many);
 }
 
-/// What is to be said about an object beside its name and type.
+/// Counts, times and flags of an object, to follow its name and type.
 std::string remarks(const AlembicObject& object) {
   std::vector<std::string> parts;
   if (object.is_mesh) {

@@ -18,7 +18,7 @@ void warn_on_stderr(std::string_view sentence) {
   fmt::print(stderr, "sinew: warning: {}\n", sentence);
 }
 
-/// Frames that do not fit there are refused rather than begun.
+/// Bytes of memory in this machine: frames that need more are refused before they are read.
 std::size_t physical_memory() {
   const long pages = sysconf(_SC_PHYS_PAGES);
   const long size = sysconf(_SC_PAGE_SIZE);

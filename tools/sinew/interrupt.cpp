@@ -28,7 +28,7 @@ void catch_interrupts() {
   action.sa_flags = SA_RESETHAND | SA_RESTART;  // the second one has its usual effect
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
-  // A file that may not grow further is a write that fails, not the end: what was begun is removed and the reason said.
+  // Where a file may not grow further, the write shall fail instead of the program: it then cleans up and says why.
   std::signal(SIGXFSZ, SIG_IGN);
 }
 
@@ -59,7 +59,7 @@ void ProgressBar::wipe() {
   shown_ = false;
 }
 
-/// What the step still needs at its own pace, and no less than what the estimate for the whole leaves; 0: unknown yet.
+/// Seconds left: of the step at its present pace, but no less than the estimate for the whole leaves; 0: not known yet.
 double ProgressBar::seconds_left(double fraction, double now) const {
   constexpr double kTooSoon = 0.02;  // of a step, to judge its pace
   const double of_step = fraction > kTooSoon ? (now - step_start_) * (1 - fraction) / fraction : 0;

@@ -14,7 +14,7 @@
 
 namespace {
 
-/// Options without what CLI11 knows about their types and validators: the text says what a person needs.
+/// Help without CLI11's own notes on types and ranges: the text of each option says what a person needs.
 class HelpFormatter : public CLI::Formatter {
  public:
   std::string make_option_opts(const CLI::Option* option) const override {
@@ -71,8 +71,8 @@ std::string meant(const CLI::App& app, const CLI::App& command, const std::strin
   return best;
 }
 
-/// What was wrong with the command line, in one sentence, and where to look. A word that nobody knows comes first: it
-/// is often the reason why something else is missing.
+/// What was wrong with the command line, in one sentence, and where to look. An unknown word is named first: it is
+/// often the reason why something else is missing.
 void print_usage_error(const CLI::App& app, const CLI::ParseError& error) {
   const auto commands = app.get_subcommands();
   const CLI::App& command = commands.empty() ? app : *commands.front();
@@ -89,7 +89,7 @@ void print_usage_error(const CLI::App& app, const CLI::ParseError& error) {
   fmt::print(stderr, "'{} --help' lists what there is\n", name);
 }
 
-/// `status`, or that of an output that cannot be written when what was printed did not arrive.
+/// `status`, or the status of an output that cannot be written when stdout could not be.
 int flushed(int status) {
   const bool arrived = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
   if (arrived) return status;
@@ -137,7 +137,7 @@ int run(int argc, char** argv) {
     return exit_code(ErrorKind::unusable);
   } catch (const std::exception& error) {
     if (std::ferror(stdout) != 0) return exit_code(ErrorKind::output);  // said once it is flushed
-    // Threads need memory too: the library that starts them says so in words of its own.
+    // Threads need memory too; the library that starts them throws an error of its own kind.
     const bool thread = std::string_view(error.what()).find("pthread_create") != std::string_view::npos;
     fmt::print(stderr, "sinew: {}{}\n", thread ? "not enough memory for its threads: " : "", error.what());
     return exit_code(ErrorKind::unusable);
@@ -155,7 +155,7 @@ bool memory_limited() {
 
 int main(int argc, char** argv) {
   const int status = flushed(run(argc, argv));
-  // Everything is written and tidied up. Libraries that could not start their threads may wait for them for good.
+  // Everything is written and cleaned up. Libraries that could not start their threads may wait for them forever.
   if (memory_limited()) std::_Exit(status);
   return status;
 }

@@ -182,7 +182,7 @@ void refuse_beyond(double limit, double bytes, const std::string& what) {
                           size_text(bytes), size_text(limit)));
 }
 
-/// Refuses what a limited address space (ulimit -v) has no room for: BLAS waits for good for memory that it cannot get.
+/// Refuses what a limited address space (ulimit -v) has no room for: BLAS waits forever for memory that it cannot get.
 void refuse_beyond_address_space(double bytes, int threads) {
   constexpr double kPerThread = 200e6;  // addresses that a thread's stack, heap and BLAS buffer reserve
   rlimit limit{};
@@ -219,7 +219,7 @@ std::unique_ptr<CheckpointFile> open_checkpoint(const Request& request, const st
   if (request.options.given) input += " " + digest_of(*request.options.given);
   auto file = std::make_unique<CheckpointFile>(request.checkpoint, SolveIdentity{options_line(method, command), input},
                                                options);
-  if (file->resumed()) fmt::print(stderr, "sinew: going on from {}\n", request.checkpoint.string());
+  if (file->resumed()) fmt::print(stderr, "sinew: continuing from {}\n", request.checkpoint.string());
   return file;
 }
 
@@ -240,7 +240,8 @@ void run(const std::vector<Method>& methods, Request& request, const CLI::App& c
   request.options.checkpoint = checkpoint.get();
   const auto say_what_is_kept = [&] {
     if (checkpoint && (checkpoint->resumed() || checkpoint->saved() > 0))
-      fmt::print(stderr, "sinew: {} keeps the state: the same command goes on from it\n", request.checkpoint.string());
+      fmt::print(stderr, "sinew: {} keeps the state: the same command continues from it\n",
+                 request.checkpoint.string());
   };
   Outcome outcome;
   try {
@@ -343,7 +344,7 @@ void add_solve(CLI::App& app) {
   command.add_flag("--dry-run", request->dry_run, "Only say what memory and time it will take");
   command.add_option("--memory-limit", request->memory_limit, "Refuse at once what takes more memory, e.g. 4G");
   auto* const checkpoint =
-      command.add_option("--checkpoint", request->checkpoint, "Keep the state in this file, and go on from it");
+      command.add_option("--checkpoint", request->checkpoint, "Save the state in this file, and continue from it");
   command.add_option("--checkpoint-seconds", request->checkpoint_seconds, "Seconds between two savings (60)")
       ->check(CLI::NonNegativeNumber)
       ->needs(checkpoint);

@@ -13,7 +13,7 @@ namespace sinew {
 /// Named arrays of numbers; integers are exact up to 2^53.
 using SavedArrays = std::map<std::string, Eigen::MatrixXd>;
 
-/// A solve between two of its steps: enough to go on from there.
+/// A solve between two of its steps: all that is needed to continue.
 struct SolveState {
   std::string phase;      // the loop it is in, in the solver's own words; one word per loop
   std::int64_t step = 0;  // rounds of that loop that are done
@@ -21,10 +21,10 @@ struct SolveState {
   SavedArrays finished;   // what earlier loops left
 };
 
-/// Where a solve leaves its state now and then, and finds the one that an earlier run of the same solve left.
+/// Where a solve saves its state now and then, and finds the state that an earlier run of the same solve saved.
 ///
 /// A solver has a pointer to one in its options, which may be null. At the head of a loop it calls resume() with the
-/// loop's name, after every round keep(). Nothing but the state's arrays passes from the earlier run to this one, and
+/// loop's name, after every round keep(). Only the state's arrays pass from the earlier run to this one, and
 /// they may come from a damaged file: solvers check shapes and ranges as they take them, and throw Error{input}.
 class Checkpoint {
  public:
@@ -34,7 +34,7 @@ class Checkpoint {
   virtual bool due() = 0;
   virtual void save(const SolveState& state) = 0;
 
-  std::optional<SolveState> earlier;  // of the earlier run, until a loop has taken it
+  std::optional<SolveState> earlier;  // of the earlier run, until a loop has resumed it
   SavedArrays finished;               // goes into every state that is saved
 };
 
@@ -56,7 +56,7 @@ void keep(Checkpoint* checkpoint, std::string_view phase, std::int64_t step, con
 /// A column of numbers, to be saved.
 Eigen::MatrixXd numbers(std::initializer_list<double> values);
 
-/// An array of a saved state. Throws Error{input} when it is absent, when it has not `rows` rows or `columns` columns
+/// An array of a saved state. Throws Error{input} when it is absent, when its size is not `rows` × `columns`
 /// (-1: any number), or when it holds numbers that are not finite.
 const Eigen::MatrixXd& saved_array(const SavedArrays& arrays, const std::string& name, Eigen::Index rows,
                                    Eigen::Index columns);

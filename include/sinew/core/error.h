@@ -5,7 +5,7 @@
 
 namespace sinew {
 
-/// What went wrong, as far as a caller has to act differently on it.
+/// What went wrong: one kind for each way in which a caller may want to react.
 enum class ErrorKind {
   usage,        // an option outside its documented range, or options that exclude each other
   input,        // a file or array that cannot be accepted

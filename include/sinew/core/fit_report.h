@@ -30,7 +30,7 @@ struct FitReport {
   std::string method;
   int bones_asked = 0;
   int bones = 0;       // that came out
-  std::string remark;  // a sentence when they differ or something else is worth saying; else empty
+  std::string remark;  // a sentence when they differ, or for the user to know; else empty
   Termination termination = Termination::iteration_limit;
   std::vector<IterationRecord> iterations;
   std::vector<SearchRecord> search;

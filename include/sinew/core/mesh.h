@@ -35,7 +35,7 @@ struct Material {
   std::string gltf;
 };
 
-/// Everything about looks that a solve does not touch.
+/// Everything about the look of a mesh; solvers do not touch it.
 struct Appearance {
   std::vector<Material> materials;
   std::string gltf_textures;  // JSON array text of glTF texture objects, whose sources index `images`
@@ -60,7 +60,7 @@ struct Piece {
 struct Mesh {
   Points positions;                            // 3×V
   std::vector<Index> face_sizes;               // one per face, >= 3
-  std::vector<Index> corners;                  // vertex per corner, faces one after another, counter-clockwise outside
+  std::vector<Index> corners;                  // vertex per corner, face by face, counter-clockwise seen from outside
   std::vector<CornerAttribute<2>> uv_sets;     // v as in glTF: 0 at the top of the image
   CornerAttribute<3> normals;                  // unit length
   std::vector<CornerAttribute<4>> color_sets;  // linear RGBA

@@ -51,7 +51,7 @@ struct AlembicObject {
 
 /// What an archive holds, without reading its frames.
 struct AlembicInfo {
-  std::string application;             // that wrote it, as far as it says
+  std::string application;             // that wrote it; empty when the archive does not say
   std::string library;                 // "1.8.8"
   std::vector<AlembicObject> objects;  // depth first, parents before children
 };

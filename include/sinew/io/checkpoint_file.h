@@ -36,12 +36,12 @@ ParsedCheckpoint parse_checkpoint(std::span<const std::byte> bytes, const std::s
 
 struct CheckpointFileOptions {
   double seconds = 60;              // between two savings
-  std::function<bool()> stop_soon;  // may be empty; once true, the next state is saved whatever the time
+  std::function<bool()> stop_soon;  // may be empty; once it returns true, the next state is saved at once
 };
 
 /// Keeps the state of a solve in a file that is always complete: it is replaced as OutputFile replaces files.
 ///
-/// Takes up the state that the file holds where it exists. Throws Error{input} when that belongs to another solve or
+/// Resumes the state in the file, if there is one. Throws Error{input} when it belongs to another solve or
 /// is damaged, Error{output} when the file cannot be written.
 class CheckpointFile : public Checkpoint {
  public:
@@ -50,7 +50,7 @@ class CheckpointFile : public Checkpoint {
   bool due() override;
   void save(const SolveState& state) override;
 
-  /// Whether there was a state to go on from.
+  /// Whether there was a state to continue from.
   bool resumed() const { return resumed_; }
   std::size_t saved() const { return saved_; }
 

@@ -41,7 +41,7 @@ std::string lower_extension(const std::filesystem::path& path);
 /// Whether a file of this name can be used so.
 bool usable_for(FileUse use, const std::filesystem::path& path);
 
-/// Receives sentences about things that were mended on the way in (e.g. weights that had to be renormalised).
+/// Receives sentences about things that a reader repaired (e.g. weights that had to be renormalised).
 using Warnings = std::function<void(std::string_view sentence)>;
 
 struct ReadOptions {

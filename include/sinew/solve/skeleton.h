@@ -40,7 +40,7 @@ Rig solve_skeleton(const Sequence& sequence, const SkeletonOptions& options, Fit
 
 /// Fits a given hierarchy instead of finding one: bones, names and parents stay; joint positions, weights and rotations
 /// are refined under strict joints. The motion of the given rig is the start where it has as many frames.
-/// Throws Error{input} when the rig has not one root or not the sequence's vertices.
+/// Throws Error{input} when the rig has more than one root or other vertices than the sequence.
 Rig refit_skeleton(const Sequence& sequence, const Rig& given, const SkeletonOptions& options, FitReport& report,
                    const Progress& progress = {});
 
