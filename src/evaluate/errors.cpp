@@ -8,6 +8,7 @@
 #include <functional>
 #include <numbers>
 
+#include "core/index.h"
 #include "math/parallel.h"
 #include "sinew/core/bounds.h"
 #include "sinew/core/error.h"
@@ -83,11 +84,11 @@ void compare_frame(const Eigen::Ref<const Points>& expected, const Points& posed
 }
 
 Eigen::Matrix3Xd time_average(const Frames& frames, int threads) {
-  const auto vertices = static_cast<Eigen::Index>(frames.vertex_count());
+  const auto vertices = index(frames.vertex_count());
   Eigen::Matrix3Xd average = Eigen::Matrix3Xd::Zero(3, vertices);
   parallel_for(frames.vertex_count(), 4096, threads, [&](std::size_t begin, std::size_t end) {
-    const auto first = static_cast<Eigen::Index>(begin);
-    const auto count = static_cast<Eigen::Index>(end - begin);
+    const auto first = index(begin);
+    const auto count = index(end - begin);
     for (std::size_t f = 0; f < frames.count(); ++f)
       average.middleCols(first, count) += frames[f].middleCols(first, count).cast<double>();
   });
@@ -104,12 +105,12 @@ Errors evaluate_with(const Poser& poser, const Sequence& sequence, int threads) 
 
   Errors errors;
   errors.per_frame.resize(frames);
-  Eigen::VectorXd squared = Eigen::VectorXd::Zero(static_cast<Eigen::Index>(vertices));
+  Eigen::VectorXd squared = Eigen::VectorXd::Zero(index(vertices));
   FrameSums total;
   for (std::size_t first = 0; first < frames; first += kBlock) {
     std::vector<FrameSums> block(std::min(kBlock, frames - first));
     parallel_for(block.size(), 1, threads, [&](std::size_t begin, std::size_t end) {
-      Points posed(3, static_cast<Eigen::Index>(vertices));
+      Points posed(3, index(vertices));
       for (std::size_t i = begin; i < end; ++i) {
         poser(first + i, posed);
         compare_frame(sequence.frames[first + i], posed, average, triangles, block[i]);
@@ -139,7 +140,7 @@ Errors evaluate_with(const Poser& poser, const Sequence& sequence, int threads) 
   errors.max_percent = percent * errors.max_distance;
   errors.per_vertex.resize(vertices);
   for (std::size_t v = 0; v < vertices; ++v)
-    errors.per_vertex[v] = percent * std::sqrt(squared[static_cast<Eigen::Index>(v)] / static_cast<double>(frames));
+    errors.per_vertex[v] = percent * std::sqrt(squared[index(v)] / static_cast<double>(frames));
   return errors;
 }
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "core/index.h"
 #include "make/creature.h"
 #include "make/implicit.h"
 #include "math/parallel.h"
@@ -31,7 +32,7 @@ struct Surface {
 
 RowMatrix body_weights(const Creature& creature, const make::QuadMesh& body, int threads) {
   const Eigen::Index vertices = body.positions.cols();
-  const auto bones = static_cast<Eigen::Index>(creature.bones.size());
+  const auto bones = index(creature.bones.size());
   RowMatrix W = RowMatrix::Zero(vertices, bones);
   for (Eigen::Index v = 0; v < vertices; ++v) {
     std::size_t nearest = 0;
@@ -42,7 +43,7 @@ RowMatrix body_weights(const Creature& creature, const make::QuadMesh& body, int
       least = d;
       nearest = cone.bone;
     }
-    W(v, static_cast<Eigen::Index>(nearest)) = 1;
+    W(v, index(nearest)) = 1;
   }
   const Adjacency neighbours = make::quad_neighbours(body);
   double edges = 0;
@@ -50,7 +51,7 @@ RowMatrix body_weights(const Creature& creature, const make::QuadMesh& body, int
   for (std::size_t v = 0; v < neighbours.vertex_count(); ++v)
     for (const Index n : neighbours[v]) {
       edges += 1;
-      squares += (body.positions.col(static_cast<Eigen::Index>(v)) - body.positions.col(n)).squaredNorm();
+      squares += (body.positions.col(index(v)) - body.positions.col(n)).squaredNorm();
     }
   // A round of averaging half with the neighbours adds a quarter of an edge length squared to the variance per axis.
   const int rounds = std::max(1, static_cast<int>(std::lround(kFalloff * kFalloff / (0.25 * squares / edges))));
@@ -58,7 +59,7 @@ RowMatrix body_weights(const Creature& creature, const make::QuadMesh& body, int
   for (int round = 0; round < rounds; ++round) {
     parallel_for(neighbours.vertex_count(), 256, threads, [&](std::size_t begin, std::size_t end) {
       for (std::size_t v = begin; v < end; ++v) {
-        const auto row = static_cast<Eigen::Index>(v);
+        const auto row = index(v);
         next.row(row) = W.row(row) * static_cast<double>(neighbours[v].size());
         for (const Index n : neighbours[v]) next.row(row) += W.row(n);
         next.row(row) /= 2 * static_cast<double>(neighbours[v].size());
@@ -102,8 +103,8 @@ void add_piece(Surface& surface, const std::string& name, const Eigen::Matrix3Xd
 }
 
 RowMatrix follow(std::size_t bone, Eigen::Index vertices, std::size_t bones) {
-  RowMatrix W = RowMatrix::Zero(vertices, static_cast<Eigen::Index>(bones));
-  W.col(static_cast<Eigen::Index>(bone)).setOnes();
+  RowMatrix W = RowMatrix::Zero(vertices, index(bones));
+  W.col(index(bone)).setOnes();
   return W;
 }
 
@@ -183,7 +184,7 @@ void paint(Mesh& mesh, std::size_t body, make::Random& random) {
   CornerAttribute<4> colors;
   colors.name = "COLOR_0";
   for (std::size_t v = 0; v < mesh.vertex_count(); ++v) {
-    const Vector3d p = mesh.positions.col(static_cast<Eigen::Index>(v)).cast<double>();
+    const Vector3d p = mesh.positions.col(index(v)).cast<double>();
     Vector3d color = Vector3d::Ones();
     if (v < body) {
       const double back = 1 / (1 + std::exp(-(p.y() - 0.72 + 0.25 * std::max(0.0, p.z() - 0.6)) / 0.05));
@@ -289,7 +290,7 @@ class Flesh {
   Flesh(const Creature& creature, const Rig& rig, const CharacterOptions& options)
       : creature_(creature), options_(options), normals_(vertex_normals(rig.rest)) {
     const auto W = unpack_weights(rig.weights, rig.bone_count());
-    swell_ = Eigen::MatrixXd::Zero(normals_.cols(), static_cast<Eigen::Index>(creature.muscles.size()));
+    swell_ = Eigen::MatrixXd::Zero(normals_.cols(), index(creature.muscles.size()));
     soft_ = Eigen::VectorXd::Zero(normals_.cols());
     phase_ = Eigen::VectorXd::Zero(normals_.cols());
     for (Eigen::Index v = 0; v < normals_.cols(); ++v) {
@@ -299,10 +300,9 @@ class Flesh {
         const Vector3d along = (bone.tail - bone.head).cast<double>();
         const double s = std::clamp((p - bone.head.cast<double>()).dot(along) / along.squaredNorm(), 0.0, 1.0);
         const double bump = std::sin(std::numbers::pi * s);
-        swell_(v, static_cast<Eigen::Index>(m)) =
-            kMuscleRadius * bump * bump * W(v, static_cast<Eigen::Index>(creature.muscles[m]));
+        swell_(v, index(m)) = kMuscleRadius * bump * bump * W(v, index(creature.muscles[m]));
       }
-      for (const std::size_t b : creature.soft) soft_[v] += W(v, static_cast<Eigen::Index>(b));
+      for (const std::size_t b : creature.soft) soft_[v] += W(v, index(b));
       phase_[v] = 9 * p.z() + 5 * p.x();
     }
   }
@@ -310,7 +310,7 @@ class Flesh {
   Vector3d offset(Eigen::Index v, const make::Attitude& attitude, double seconds) const {
     double along_normal = 0;
     for (std::size_t m = 0; m < creature_.muscles.size(); ++m)
-      along_normal += swell_(v, static_cast<Eigen::Index>(m)) * attitude.turns[creature_.muscle_next[m]].norm();
+      along_normal += swell_(v, index(m)) * attitude.turns[creature_.muscle_next[m]].norm();
     const double wave = soft_[v] * std::sin(2 * std::numbers::pi * 2.5 * seconds - phase_[v]);
     return options_.bulge * along_normal * normals_.col(v) + options_.wobble * wave * Vector3d(0.3, 0.9, 0.2);
   }
@@ -337,7 +337,7 @@ Frames make_frames(const Creature& creature, const Rig& rig, const Clips& clips,
       pose(rig, f, frame);
       make::Random random(options.seed * 1000003 + f);
       for (std::size_t v = 0; v < rig.vertex_count(); ++v) {
-        const auto column = static_cast<Eigen::Index>(v);
+        const auto column = index(v);
         Vector3d extra = Vector3d::Zero();
         if (bends) {
           Eigen::Matrix3d A = Eigen::Matrix3d::Zero();

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "core/index.h"
 #include "math/parallel.h"
 
 namespace sinew::make {
@@ -41,7 +42,7 @@ Grid sample(const Field& field, double cell, int threads) {
   grid.cell = cell;
   grid.origin = low.array() - margin;
   for (std::size_t axis = 0; axis < 3; ++axis) {
-    const auto i = static_cast<Eigen::Index>(axis);
+    const auto i = index(axis);
     grid.nodes[axis] = static_cast<std::size_t>(std::ceil((high[i] - low[i] + 2 * margin) / cell)) + 1;
   }
   grid.values.resize(grid.nodes[0] * grid.nodes[1] * grid.nodes[2]);
@@ -214,7 +215,7 @@ void relax(const Field& field, QuadMesh& mesh, int threads) {
         Eigen::Vector3d mean = Eigen::Vector3d::Zero();
         for (const Index n : neighbours[v]) mean += before.col(n);
         mean /= static_cast<double>(neighbours[v].size());
-        const auto column = static_cast<Eigen::Index>(v);
+        const auto column = index(v);
         mesh.positions.col(column) = project(field, 0.5 * (before.col(column) + mean));
       }
     });
@@ -275,8 +276,8 @@ QuadMesh polygonise(const Field& field, double cell, int threads) {
   const Grid grid = sample(field, cell, threads);
   const Net net = place_vertices(grid);
   QuadMesh mesh;
-  mesh.positions.resize(3, static_cast<Eigen::Index>(net.points.size()));
-  for (std::size_t v = 0; v < net.points.size(); ++v) mesh.positions.col(static_cast<Eigen::Index>(v)) = net.points[v];
+  mesh.positions.resize(3, index(net.points.size()));
+  for (std::size_t v = 0; v < net.points.size(); ++v) mesh.positions.col(index(v)) = net.points[v];
   mesh.quads = connect(grid, net);
   relax(field, mesh, threads);
   return mesh;

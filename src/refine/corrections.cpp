@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "core/index.h"
 #include "math/gemm.h"
 #include "math/parallel.h"
 #include "sinew/core/bounds.h"
@@ -42,8 +43,8 @@ class Residuals {
  public:
   Residuals(const Rig& rig, const Sequence& sequence) : rig_(rig), sequence_(sequence) {}
 
-  Eigen::Index frames() const { return static_cast<Eigen::Index>(rig_.frame_count()); }
-  Eigen::Index vertices() const { return static_cast<Eigen::Index>(rig_.vertex_count()); }
+  Eigen::Index frames() const { return index(rig_.frame_count()); }
+  Eigen::Index vertices() const { return index(rig_.vertex_count()); }
 
   /// The blended transform of a vertex in a frame.
   Eigen::Matrix<double, 3, 4> blended(Eigen::Index f, Eigen::Index v) const {
@@ -90,7 +91,7 @@ Eigen::MatrixXf rest_residuals(const Residuals& residuals, int threads, std::siz
       [&](std::size_t begin, std::size_t end) {
         std::size_t count = 0;
         for (std::size_t at = begin; at < end; ++at) {
-          const auto v = static_cast<Eigen::Index>(at);
+          const auto v = index(at);
           bool any = false;
           for (Eigen::Index f = 0; f < residuals.frames(); ++f) {
             const Eigen::Matrix<double, 3, 4> T = residuals.blended(f, v);
@@ -158,7 +159,7 @@ void fit_offsets(const Residuals& residuals, Model& model, int threads) {
                  Eigen::MatrixXd H(3 * R, 3 * R);
                  Eigen::VectorXd g(3 * R);
                  for (std::size_t at = begin; at < end; ++at) {
-                   const auto v = static_cast<Eigen::Index>(at);
+                   const auto v = index(at);
                    H.setZero();
                    g.setZero();
                    for (Eigen::Index f = 0; f < residuals.frames(); ++f) {
@@ -185,7 +186,7 @@ double fit_coefficients(const Residuals& residuals, Model& model, int threads) {
   std::vector<double> remaining(static_cast<std::size_t>(residuals.frames()), 0);
   parallel_for(remaining.size(), 1, threads, [&](std::size_t begin, std::size_t end) {
     for (std::size_t at = begin; at < end; ++at) {
-      const auto f = static_cast<Eigen::Index>(at);
+      const auto f = index(at);
       Eigen::MatrixXd H = Eigen::MatrixXd::Zero(R, R);
       Eigen::VectorXd g = Eigen::VectorXd::Zero(R);
       double total = 0;
@@ -252,7 +253,7 @@ std::vector<Points> fit_normals(const Residuals& residuals, const Rig& rig, cons
   Eigen::MatrixXf wanted(3 * residuals.vertices(), residuals.frames());
   parallel_for(rig.frame_count(), 1, threads, [&](std::size_t begin, std::size_t end) {
     for (std::size_t at = begin; at < end; ++at) {
-      const auto f = static_cast<Eigen::Index>(at);
+      const auto f = index(at);
       const Points posed = vertex_normals(triangles, sequence.frames[at]);
       for (Eigen::Index v = 0; v < residuals.vertices(); ++v) {
         bool singular = false;
@@ -377,11 +378,11 @@ Corrections fit_corrections(const Rig& rig, const Sequence& sequence, const Corr
   }
   report.dropped = static_cast<std::size_t>(model.offsets.cols()) - kept.size();
   report.rank = kept.size();
-  Model used{Eigen::MatrixXd(model.offsets.rows(), static_cast<Eigen::Index>(kept.size())),
-             Eigen::MatrixXd(model.coefficients.rows(), static_cast<Eigen::Index>(kept.size()))};
+  Model used{Eigen::MatrixXd(model.offsets.rows(), index(kept.size())),
+             Eigen::MatrixXd(model.coefficients.rows(), index(kept.size()))};
   for (std::size_t i = 0; i < kept.size(); ++i) {
-    used.offsets.col(static_cast<Eigen::Index>(i)) = model.offsets.col(kept[i]);
-    used.coefficients.col(static_cast<Eigen::Index>(i)) = model.coefficients.col(kept[i]);
+    used.offsets.col(index(i)) = model.offsets.col(kept[i]);
+    used.coefficients.col(index(i)) = model.coefficients.col(kept[i]);
   }
 
   Corrections out;

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "core/index.h"
 #include "math/adjacency.h"
 #include "math/parallel.h"
 #include "math/simplex.h"
@@ -99,29 +100,28 @@ class LaplacianDescent {
   LaplacianDescent(const Adjacency& adjacency, MatrixXf E, double attachment)
       : adjacency_(adjacency), attachment_(attachment), E_(std::move(E)), R_(E_) {
     for (std::size_t v = 0; v < adjacency_.vertex_count(); ++v)
-      for (const Index j : adjacency_[v]) R_.col(column(v)) -= E_.col(j) * inverse_degree(v);
+      for (const Index j : adjacency_[v]) R_.col(index(v)) -= E_.col(j) * inverse_degree(v);
   }
 
   /// Where column v would go if it were free.
   VectorXd wanted(std::size_t v) const {
-    VectorXd gradient = R_.col(column(v)).cast<double>() + attachment_ * E_.col(column(v)).cast<double>();
+    VectorXd gradient = R_.col(index(v)).cast<double>() + attachment_ * E_.col(index(v)).cast<double>();
     double curvature = 1 + attachment_;
     for (const Index u : adjacency_[v]) {
       gradient -= R_.col(u).cast<double>() * inverse_degree(u);
       curvature += inverse_degree(u) * inverse_degree(u);
     }
-    return E_.col(column(v)).cast<double>() - gradient / curvature;
+    return E_.col(index(v)).cast<double>() - gradient / curvature;
   }
 
   void move(std::size_t v, const VectorXd& to) {
-    const Eigen::VectorXf step = to.cast<float>() - E_.col(column(v));
-    E_.col(column(v)) += step;
-    R_.col(column(v)) += step;
+    const Eigen::VectorXf step = to.cast<float>() - E_.col(index(v));
+    E_.col(index(v)) += step;
+    R_.col(index(v)) += step;
     for (const Index u : adjacency_[v]) R_.col(u) -= step * inverse_degree(u);
   }
 
  private:
-  static Eigen::Index column(std::size_t v) { return static_cast<Eigen::Index>(v); }
   float inverse_degree(std::size_t v) const { return 1.0F / static_cast<float>(adjacency_[v].size()); }
 
   const Adjacency& adjacency_;
@@ -143,7 +143,7 @@ void match_weight_laplacian(const Rig& rig, const Adjacency& adjacency, const Re
   for (int sweep = 0; sweep < options.sweeps; ++sweep) {
     go_on(progress, static_cast<std::size_t>(sweep), static_cast<std::size_t>(options.sweeps));
     for (std::size_t v = 0; v < supports.size(); ++v) {
-      const VectorXd w = W.col(static_cast<Eigen::Index>(v)).cast<double>();
+      const VectorXd w = W.col(index(v)).cast<double>();
       const VectorXd wanted = w + descent.wanted(v);
       x.clear();
       for (const Index b : supports[v]) x.push_back(wanted[b]);
@@ -158,7 +158,7 @@ void match_weight_laplacian(const Rig& rig, const Adjacency& adjacency, const Re
 
 /// Bones of v to keep: from the optimum on the plane Σ x = 1 the bone whose removal costs least goes, one at a time.
 std::vector<Index> best_bones(const MatrixXd& Q, std::vector<Index> bones, std::size_t wanted) {
-  const auto n = static_cast<Eigen::Index>(bones.size());
+  const auto n = index(bones.size());
   MatrixXd H = Q(bones, bones);
   H.diagonal().array() += kRidge * H.trace() / static_cast<double>(n) + 1e-300;
   MatrixXd P = H.llt().solve(MatrixXd::Identity(n, n));
@@ -215,7 +215,7 @@ SkinWeights fit_examples(const Rig& rig, const Sequence& examples, const ReduceO
       metric.form(v, Q);
       std::vector<Index> all;
       for (Eigen::Index b = 0; b < W.rows(); ++b)
-        if (metric.targets()(b, static_cast<Eigen::Index>(v)) > 0) all.push_back(static_cast<Index>(b));
+        if (metric.targets()(b, index(v)) > 0) all.push_back(static_cast<Index>(b));
       if (all.empty()) continue;  // the examples say nothing that double precision can tell: the largest stay
       const std::vector<Index> chosen = all.size() > K ? best_bones(Q, all, K) : all;
       const std::vector<Index> largest = row_bones(out, v);
@@ -237,17 +237,17 @@ SkinWeights fit_examples(const Rig& rig, const Sequence& examples, const ReduceO
 /// poisson: E = posed − examples over all frames; the weights on S_v that come closest to where the vertex wants to go.
 void match_pose_laplacian(const Rig& rig, const Sequence& examples, const Adjacency& adjacency,
                           const ReduceOptions& options, SkinWeights& weights, const Progress& progress) {
-  const auto F = static_cast<Eigen::Index>(rig.frame_count());
-  const auto V = static_cast<Eigen::Index>(rig.vertex_count());
+  const auto F = index(rig.frame_count());
+  const auto V = index(rig.vertex_count());
   const auto example = [&](Eigen::Index f, Eigen::Index v) {
     return Eigen::Vector3f(examples.frames[static_cast<std::size_t>(f)].col(v));
   };
   const auto moved = [&](Eigen::Index v, const std::vector<Index>& bones) {  // 3F×K, relative to the examples
-    MatrixXd M(3 * F, static_cast<Eigen::Index>(bones.size()));
+    MatrixXd M(3 * F, index(bones.size()));
     const Eigen::Vector4f p = rig.rest.positions.col(v).homogeneous();
     for (std::size_t k = 0; k < bones.size(); ++k)
       for (Eigen::Index f = 0; f < F; ++f)
-        M.block<3, 1>(3 * f, static_cast<Eigen::Index>(k)) =
+        M.block<3, 1>(3 * f, index(k)) =
             (rig.motion(static_cast<std::size_t>(f), bones[k]) * p - example(f, v)).cast<double>();
     return M;
   };
@@ -257,8 +257,7 @@ void match_pose_laplacian(const Rig& rig, const Sequence& examples, const Adjace
   for (Eigen::Index v = 0; v < V; ++v) {
     const auto i = static_cast<std::size_t>(v);
     supports[i] = row_bones(weights, i);
-    const Eigen::Map<const Eigen::VectorXf> w(weights.values.data() + i * K,
-                                              static_cast<Eigen::Index>(supports[i].size()));
+    const Eigen::Map<const Eigen::VectorXf> w(weights.values.data() + i * K, index(supports[i].size()));
     E.col(v) = (moved(v, supports[i]) * w.cast<double>()).cast<float>();
   }
   LaplacianDescent descent(adjacency, std::move(E), options.attachment);
@@ -266,7 +265,7 @@ void match_pose_laplacian(const Rig& rig, const Sequence& examples, const Adjace
   for (int sweep = 0; sweep < options.sweeps; ++sweep) {
     go_on(progress, static_cast<std::size_t>(sweep), static_cast<std::size_t>(options.sweeps));
     for (std::size_t v = 0; v < supports.size(); ++v) {
-      const MatrixXd M = moved(static_cast<Eigen::Index>(v), supports[v]);
+      const MatrixXd M = moved(index(v), supports[v]);
       VectorXd x(M.cols());
       for (Eigen::Index k = 0; k < x.size(); ++k)
         x[k] = std::max(1e-6F, weights.values[v * K + static_cast<std::size_t>(k)]);

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <queue>
 
+#include "core/index.h"
 #include "math/parallel.h"
 #include "refine/two_layer_solver.h"
 #include "sinew/core/bounds.h"
@@ -45,9 +46,9 @@ struct Candidates {
 /// Scratch of one thread.
 struct Workspace {
   explicit Workspace(Eigen::Index bones)
-      : atoms(bones, static_cast<Eigen::Index>(kMaxCandidates)),
-        scratch(bones, static_cast<Eigen::Index>(kMaxCandidates)),
-        K(static_cast<Eigen::Index>(kMaxCandidates), static_cast<Eigen::Index>(kMaxCandidates)) {}
+      : atoms(bones, index(kMaxCandidates)),
+        scratch(bones, index(kMaxCandidates)),
+        K(index(kMaxCandidates), index(kMaxCandidates)) {}
   MatrixXd atoms, scratch, K;
 };
 
@@ -55,8 +56,8 @@ struct Workspace {
 template <class Metric>
 bool recode(const Metric& metric, const State& state, std::size_t v, const Candidates& candidates, double& error,
             Code& code, Workspace& work) {
-  const auto P = static_cast<Eigen::Index>(candidates.count);
-  for (Eigen::Index a = 0; a < P; ++a) work.atoms.col(a) = state.D.col(static_cast<Eigen::Index>(candidates.atoms[a]));
+  const auto P = index(candidates.count);
+  for (Eigen::Index a = 0; a < P; ++a) work.atoms.col(a) = state.D.col(index(candidates.atoms[a]));
   auto K = work.K.topLeftCorner(P, P);
   metric.gram(v, work.atoms.leftCols(P), K, work.scratch);
   Code local;
@@ -131,9 +132,9 @@ void add_atoms(const Metric& metric, const Adjacency& adjacency, std::size_t wan
   std::priority_queue<Entry> worst(std::less<Entry>(), std::move(entries));
   Workspace work(state.D.rows());
   std::vector<Index> queue;
-  auto m = static_cast<Eigen::Index>(state.atoms());
-  state.D.conservativeResize(Eigen::NoChange, static_cast<Eigen::Index>(wanted));
-  while (m < static_cast<Eigen::Index>(wanted) && !worst.empty()) {
+  auto m = index(state.atoms());
+  state.D.conservativeResize(Eigen::NoChange, index(wanted));
+  while (m < index(wanted) && !worst.empty()) {
     const auto [key, v] = worst.top();
     worst.pop();
     if (!(excess(v) > 1e-14)) {
@@ -205,12 +206,12 @@ void renumber(State& state, bool keep_unused) {
       Index& n = number[code.atoms[s]];
       if (n == kNone) {
         n = static_cast<Index>(order.size());
-        order.push_back(static_cast<Eigen::Index>(code.atoms[s]));
+        order.push_back(index(code.atoms[s]));
       }
       code.atoms[s] = n;
     }
   for (std::size_t j = 0; keep_unused && j < number.size(); ++j)
-    if (number[j] == kNone) order.push_back(static_cast<Eigen::Index>(j));
+    if (number[j] == kNone) order.push_back(index(j));
   const MatrixXd D = state.D(Eigen::all, order);
   state.D = D;
 }
@@ -290,7 +291,7 @@ void remove_atoms(const Metric& metric, const Adjacency& adjacency, std::size_t 
   Eigen::Index kept = 0;
   for (std::size_t j = 0; j < removed.size(); ++j) {
     if (removed[j] != 0) continue;
-    state.D.col(kept) = state.D.col(static_cast<Eigen::Index>(j));
+    state.D.col(kept) = state.D.col(index(j));
     renumbered[j] = static_cast<Index>(kept++);
   }
   state.D.conservativeResize(Eigen::NoChange, kept);
@@ -356,7 +357,7 @@ Adjacency linked_adjacency(const Mesh& mesh, const MatrixXf& W) {
   std::vector<Index> order(V);
   for (std::size_t v = 0; v < V; ++v) {
     Eigen::Index b = 0;
-    W.col(static_cast<Eigen::Index>(v)).maxCoeff(&b);
+    W.col(index(v)).maxCoeff(&b);
     bone[v] = static_cast<Index>(b);
     order[v] = static_cast<Index>(v);
   }
@@ -402,7 +403,7 @@ TwoLayer finish(State& state) {
   for (std::size_t j = 0; j < state.atoms(); ++j) {
     std::size_t slot = j * masters;
     for (Eigen::Index b = 0; b < state.D.rows(); ++b) {
-      const double value = state.D(b, static_cast<Eigen::Index>(j));
+      const double value = state.D(b, index(j));
       if (value == 0) continue;
       out.dictionary.columns[slot] = static_cast<Index>(b);
       out.dictionary.values[slot++] = static_cast<float>(value);
@@ -429,7 +430,7 @@ double two_layer_weight_error(const Rig& rig, const TwoLayer& model) {
   double sum = 0;
   Eigen::VectorXd x(W.rows());
   for (std::size_t v = 0; v < rig.vertex_count(); ++v) {
-    x = -W.col(static_cast<Eigen::Index>(v)).cast<double>();
+    x = -W.col(index(v)).cast<double>();
     for (std::size_t s = v * q; s < (v + 1) * q; ++s)
       for (std::size_t i = model.coefficients.columns[s] * c; i < (model.coefficients.columns[s] + 1) * c; ++i)
         x[model.dictionary.columns[i]] +=

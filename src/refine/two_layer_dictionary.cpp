@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "core/index.h"
 #include "refine/two_layer_solver.h"
 
 namespace sinew::two_layer {
@@ -52,7 +53,7 @@ void others(const State& state, Index v, std::size_t j, VectorXd& out) {
   out.setZero();
   const Code& code = state.codes[v];
   for (int s = 0; s < code.count; ++s)
-    if (code.atoms[s] != j) out += code.values[s] * state.D.col(static_cast<Eigen::Index>(code.atoms[s]));
+    if (code.atoms[s] != j) out += code.values[s] * state.D.col(index(code.atoms[s]));
 }
 
 }  // namespace
@@ -134,15 +135,15 @@ void update_dictionary(const WeightMetric& metric, State& state) {
     double square = 0;
     for (const auto& [v, value] : users[j]) {
       const Code& code = state.codes[v];
-      sum += value * metric.targets().col(static_cast<Eigen::Index>(v)).cast<double>();
+      sum += value * metric.targets().col(index(v)).cast<double>();
       for (int s = 0; s < code.count; ++s)
-        if (code.atoms[s] != j) sum -= value * code.values[s] * state.D.col(static_cast<Eigen::Index>(code.atoms[s]));
+        if (code.atoms[s] != j) sum -= value * code.values[s] * state.D.col(index(code.atoms[s]));
       square += value * value;
     }
     if (!(square > 1e-12)) continue;
     sum /= square;
     sparsify(sum, state.masters);
-    state.D.col(static_cast<Eigen::Index>(j)) = sum;
+    state.D.col(index(j)) = sum;
   }
 }
 
@@ -224,7 +225,7 @@ void update_dictionary(const ExampleMetric& metric, State& state) {
       linear.noalias() += value * (Q * rest);
     }
     // The ridge keeps what the examples do not determine where it was.
-    auto d = state.D.col(static_cast<Eigen::Index>(j));
+    auto d = state.D.col(index(j));
     const double ridge = kRidge * H.trace() / static_cast<double>(B) + 1e-300;
     H.diagonal().array() += ridge;
     linear -= ridge * VectorXd(d);

@@ -3,6 +3,7 @@
 #include <Eigen/Geometry>
 #include <algorithm>
 
+#include "core/index.h"
 #include "math/gemm.h"
 #include "math/parallel.h"
 #include "math/simplex.h"
@@ -19,8 +20,8 @@ constexpr int kColumn[10] = {0, 1, 2, 3, 1, 2, 3, 2, 3, 3};
 }  // namespace
 
 MatrixXd stacked_motion(const Rig& rig, double scale) {
-  const auto F = static_cast<Eigen::Index>(rig.frame_count());
-  const auto B = static_cast<Eigen::Index>(rig.bone_count());
+  const auto F = index(rig.frame_count());
+  const auto B = index(rig.bone_count());
   MatrixXd T(3 * F, 4 * B);
   for (Eigen::Index f = 0; f < F; ++f)
     for (Eigen::Index b = 0; b < B; ++b) {
@@ -34,7 +35,7 @@ void WeightMetric::gram(std::size_t v, const Eigen::Ref<const MatrixXd>& atoms, 
                         MatrixXd& scratch) const {
   const Eigen::Index P = atoms.cols();
   auto U = scratch.leftCols(P);
-  U = atoms.colwise() - W_.col(static_cast<Eigen::Index>(v)).cast<double>();
+  U = atoms.colwise() - W_.col(index(v)).cast<double>();
   for (Eigen::Index a = 0; a < P; ++a)
     for (Eigen::Index b = 0; b <= a; ++b) K(a, b) = K(b, a) = U.col(a).dot(U.col(b));
 }
@@ -51,7 +52,7 @@ void ExampleMetric::update_motion(const Rig& rig, const Sequence& examples, doub
 }
 
 void ExampleMetric::build_table(const Rig& rig, double scale) {
-  const auto B = static_cast<Eigen::Index>(bones_);
+  const auto B = index(bones_);
   const MatrixXd T = stacked_motion(rig, scale);
   MatrixXd M(4 * B, 4 * B);
   gemm(Op::transpose, Op::none, 1.0, T, T, 0.0, M);
@@ -71,26 +72,24 @@ void ExampleMetric::build_table(const Rig& rig, double scale) {
 }
 
 void ExampleMetric::build_linear(const Rig& rig, const Sequence& examples, double scale, int threads) {
-  const auto V = static_cast<Eigen::Index>(rig.vertex_count());
-  const auto F = static_cast<Eigen::Index>(rig.frame_count());
-  const auto B = static_cast<Eigen::Index>(bones_);
+  const auto V = index(rig.vertex_count());
+  const auto F = index(rig.frame_count());
+  const auto B = index(bones_);
   const MatrixXd T = stacked_motion(rig, scale);
   g_.resize(B, V);
   square_.resize(V);
   parallel_for(static_cast<std::size_t>(V), kGrain, threads, [&](std::size_t begin, std::size_t end) {
-    const auto count = static_cast<Eigen::Index>(end - begin);
+    const auto count = index(end - begin);
     MatrixXd X(3 * F, count);
     for (Eigen::Index f = 0; f < F; ++f)
-      X.middleRows(3 * f, 3) = examples.frames[static_cast<std::size_t>(f)]
-                                   .middleCols(static_cast<Eigen::Index>(begin), count)
-                                   .cast<double>() /
-                               scale;
+      X.middleRows(3 * f, 3) =
+          examples.frames[static_cast<std::size_t>(f)].middleCols(index(begin), count).cast<double>() / scale;
     MatrixXd Y(4 * B, count);
     gemm_block(Op::transpose, Op::none, static_cast<int>(4 * B), static_cast<int>(count), static_cast<int>(3 * F), 1.0,
                T.data(), static_cast<int>(3 * F), X.data(), static_cast<int>(3 * F), 0.0, Y.data(),
                static_cast<int>(4 * B));
     for (Eigen::Index i = 0; i < count; ++i) {
-      const Eigen::Index v = static_cast<Eigen::Index>(begin) + i;
+      const Eigen::Index v = index(begin) + i;
       const Eigen::Vector4d p = (rig.rest.positions.col(v).cast<double>() / scale).homogeneous();
       for (Eigen::Index b = 0; b < B; ++b) g_(b, v) = Y.col(i).segment<4>(4 * b).dot(p);
       square_[v] = X.col(i).squaredNorm();
@@ -99,13 +98,13 @@ void ExampleMetric::build_linear(const Rig& rig, const Sequence& examples, doubl
 }
 
 void ExampleMetric::optimise_targets(int threads) {
-  const auto B = static_cast<Eigen::Index>(bones_);
+  const auto B = index(bones_);
   parallel_for(bound_.size(), kGrain, threads, [&](std::size_t begin, std::size_t end) {
     SimplexWorkspace workspace;
     MatrixXd G(B, B);
     VectorXd x(B);
     for (std::size_t v = begin; v < end; ++v) {
-      const auto column = static_cast<Eigen::Index>(v);
+      const auto column = index(v);
       Eigen::Map<VectorXd>(G.data(), B * B).noalias() = S_ * q_.col(column);
       x = W_.col(column).cast<double>();
       simplex_least_squares(G, g_.col(column), x, workspace);
@@ -116,8 +115,8 @@ void ExampleMetric::optimise_targets(int threads) {
 }
 
 void ExampleMetric::form(std::size_t v, MatrixXd& Q) const {
-  const auto B = static_cast<Eigen::Index>(bones_);
-  const auto column = static_cast<Eigen::Index>(v);
+  const auto B = index(bones_);
+  const auto column = index(v);
   Q.resize(B, B);
   Eigen::Map<VectorXd>(Q.data(), B * B).noalias() = S_ * q_.col(column);
   for (Eigen::Index b = 0; b < B; ++b)

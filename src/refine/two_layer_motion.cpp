@@ -1,6 +1,7 @@
 #include <Eigen/Cholesky>
 #include <Eigen/Geometry>
 
+#include "core/index.h"
 #include "math/parallel.h"
 #include "refine/two_layer_solver.h"
 
@@ -19,7 +20,7 @@ struct Sums {
 Sums sums_over(const State& state, const MatrixXd& T, const Rig& rig, const Sequence& examples, double scale,
                std::size_t begin, std::size_t end) {
   const Eigen::Index B = state.D.rows();
-  const auto count = static_cast<Eigen::Index>(end - begin);
+  const auto count = index(end - begin);
   MatrixXd X(4 * B, count);
   MatrixXd R(T.rows(), count);
   VectorXd x(B);
@@ -27,14 +28,12 @@ Sums sums_over(const State& state, const MatrixXd& T, const Rig& rig, const Sequ
     const std::size_t v = begin + static_cast<std::size_t>(i);
     const Code& code = state.codes[v];
     x.setZero();
-    for (int s = 0; s < code.count; ++s) x += code.values[s] * state.D.col(static_cast<Eigen::Index>(code.atoms[s]));
-    const Eigen::Vector4d p =
-        (rig.rest.positions.col(static_cast<Eigen::Index>(v)).cast<double>() / scale).homogeneous();
+    for (int s = 0; s < code.count; ++s) x += code.values[s] * state.D.col(index(code.atoms[s]));
+    const Eigen::Vector4d p = (rig.rest.positions.col(index(v)).cast<double>() / scale).homogeneous();
     for (Eigen::Index b = 0; b < B; ++b) X.col(i).segment<4>(4 * b) = x[b] * p;
   }
   for (std::size_t f = 0; f < rig.frame_count(); ++f)
-    R.middleRows(static_cast<Eigen::Index>(3 * f), 3) =
-        examples.frames[f].middleCols(static_cast<Eigen::Index>(begin), count).cast<double>() / scale;
+    R.middleRows(index(3 * f), 3) = examples.frames[f].middleCols(index(begin), count).cast<double>() / scale;
   R.noalias() -= T * X;
   return {X * X.transpose(), R * X.transpose()};
 }
@@ -57,8 +56,7 @@ void refit_motion(const State& state, const Sequence& examples, double scale, in
   if (!T.allFinite()) return;
   for (std::size_t f = 0; f < rig.frame_count(); ++f)
     for (std::size_t b = 0; b < rig.bone_count(); ++b) {
-      rig.motion(f, b) =
-          T.block<3, 4>(static_cast<Eigen::Index>(3 * f), static_cast<Eigen::Index>(4 * b)).cast<float>();
+      rig.motion(f, b) = T.block<3, 4>(index(3 * f), index(4 * b)).cast<float>();
       rig.motion(f, b).col(3) *= static_cast<float>(scale);
     }
 }

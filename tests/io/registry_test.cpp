@@ -275,5 +275,24 @@ TEST(SameFile, SeesThroughLinksAndDotsAlsoOfFilesThatAreNotThere) {
   EXPECT_THAT(files_written("x/a.glb"), ElementsAre("x/a.glb"));
 }
 
+TEST(FilesRead, AreTheFileWhatLiesBesideItAndWhatAFolderHolds) {
+  const TemporaryFolder folder;
+  EXPECT_THAT(files_read("x/a.MDD"), ElementsAre("x/a.MDD", "x/a.obj"));
+  EXPECT_THAT(files_read("x/a.glb"), ElementsAre("x/a.glb"));
+  for (const char* name : {"rest.obj", "f1.OBJ", "frames.pc2", "other.pc2", "notes.txt"})
+    write_text(folder / name, "x");
+  EXPECT_THAT(files_read(folder.path()), testing::UnorderedElementsAre(folder.path(), folder / "rest.obj",
+                                                                       folder / "f1.OBJ", folder / "frames.pc2"));
+}
+
+TEST(ExtensionsFor, AreThoseOfTheFormatsThatCanDoIt) {
+  EXPECT_THAT(extensions_for(FileUse::read_positions), ElementsAre(".pc2", ".mdd"));
+  EXPECT_THAT(extensions_for(FileUse::write_rig), ElementsAre(".glb"));
+  EXPECT_TRUE(usable_for(FileUse::write_rig, "a/B.GLB"));
+  EXPECT_FALSE(usable_for(FileUse::write_rig, "a.gltf"));
+  EXPECT_FALSE(usable_for(FileUse::read_sequence, "folder"));
+  EXPECT_EQ(lower_extension("x/Y.Pc2"), ".pc2");
+}
+
 }  // namespace
 }  // namespace sinew
