@@ -232,6 +232,20 @@ TEST(Checkpoint, AStateThatDoesNotFitIsRefused) {
   ssdr.refused("'momentum'", [](SavedArrays& arrays) { arrays["momentum"](0, 0) = 0; });
 }
 
+TEST(Checkpoint, AttemptsOfWhichNoneIsTheBestAreRefused) {
+  const Sequence sequence = walking_creature();
+  SsdrOptions options;
+  options.max_error = 8;
+  options.quality = Quality::fast;
+  const auto solve = keeping(sequence, options, solve_with_ssdr);
+  Memory whole;
+  solve(&whole);
+  Memory second;  // every attempt is done, and none is marked
+  second.finished = whole.finished;
+  second.finished.at("attempts").row(2).setZero();
+  test::expect_error(ErrorKind::input, "'attempts'", [&] { solve(&second); });
+}
+
 TEST(Checkpoint, AStateThatDoesNotFitTheGivenRigIsRefused) {
   const Sequence sequence = walking_creature();
   const Rig given = rough_rig(sequence);

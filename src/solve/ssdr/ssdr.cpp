@@ -213,6 +213,14 @@ class Attempts {
   FitState best_;
 };
 
+/// The model that a search ends with. Only one attempt of an earlier run has its model; a damaged checkpoint can let
+/// the search end with another.
+FitState with_model(FitState best) {
+  if (best.bones() == 0)
+    throw Error(ErrorKind::input, "checkpoint: its 'attempts' do not say which of them is the best");
+  return best;
+}
+
 /// The smallest number of bones that reaches the error: doubling until it does, then halving the interval.
 FitState fit_to_error(Solve& solve) {
   const SsdrOptions& options = solve.options;
@@ -232,7 +240,7 @@ FitState fit_to_error(Solve& solve) {
   if (!reaches(best)) {
     solve.report.remark = fmt::format("E_RMS {:.4g} is not reached with {} bones: {:.4g}", options.max_error, bones,
                                       solve.problem.e_rms(best.squares));
-    return best;
+    return with_model(std::move(best));
   }
   while (bones - below > 1 && !solve.cancelled()) {
     const int middle = (bones + below) / 2;
@@ -246,7 +254,7 @@ FitState fit_to_error(Solve& solve) {
     }
   }
   if (!solve.cancelled()) solve.report.termination = Termination::target_reached;
-  return best;
+  return with_model(std::move(best));
 }
 
 }  // namespace
