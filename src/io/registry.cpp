@@ -346,8 +346,8 @@ bool same_file(const fs::path& a, const fs::path& b) {
   const bool same = fs::equivalent(a, b, failure);
   if (!failure) return same;
   // At least one of them does not exist yet: compare where they would be.
-  const fs::path whole_a = fs::weakly_canonical(a, failure);
-  const fs::path whole_b = fs::weakly_canonical(b, failure);
+  const fs::path whole_a = fs::weakly_canonical(fs::absolute(a), failure);
+  const fs::path whole_b = fs::weakly_canonical(fs::absolute(b), failure);
   return !failure && whole_a == whole_b;
 }
 

@@ -269,6 +269,7 @@ TEST(SameFile, SeesThroughLinksAndDotsAlsoOfFilesThatAreNotThere) {
   EXPECT_TRUE(same_file(folder / "a.glb", folder / "link.glb"));
   EXPECT_TRUE(same_file(folder / "sub/../a.glb", folder / "a.glb"));
   EXPECT_TRUE(same_file(folder / "sub/../new.glb", folder / "new.glb"));
+  EXPECT_TRUE(same_file("not there", fs::current_path() / "not there"));
   EXPECT_FALSE(same_file(folder / "a.glb", folder / "new.glb"));
   EXPECT_FALSE(same_file(folder / "new.glb", folder / "newer.glb"));
   EXPECT_THAT(files_written("x/a.pc2"), ElementsAre("x/a.pc2", "x/a.obj"));

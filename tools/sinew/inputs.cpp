@@ -36,12 +36,12 @@ std::string one_of(const std::vector<std::string>& names) {
 }
 
 std::string sequence_help() {
-  const std::string caches = fmt::format("{}", fmt::join(extensions_for(FileUse::read_positions), "|"));
+  const std::vector<std::string> caches = extensions_for(FileUse::read_positions);
   return fmt::format(
       "SEQUENCE is a {} file, a folder of OBJ frames, a folder with rest.obj and\n"
-      "frames{}, or REST.obj CACHE{}. Several of them, with the same faces, are clips of one\n"
-      "character.",
-      one_of(extensions_for(FileUse::read_sequence)), caches, caches);
+      "frames{}, or REST.obj and then a {} file. Several of them, with the same faces, are clips\n"
+      "of one character.",
+      one_of(extensions_for(FileUse::read_sequence)), fmt::join(caches, " or frames"), one_of(caches));
 }
 
 std::vector<std::filesystem::path> files_named(const SequenceInputs& inputs) {

@@ -94,7 +94,7 @@ void check_outputs(const std::vector<Output>& outputs, const std::vector<fs::pat
           throw Error(ErrorKind::output, fmt::format("{}: would be written over {}, which is an input",
                                                      outputs[i].path.string(), input.string()));
       for (std::size_t j = 0; j < i; ++j)
-        if (!outputs[j].path.empty() && same_file(file, fs::absolute(outputs[j].path)))
+        if (!outputs[j].path.empty() && same_file(file, outputs[j].path))
           throw Error(ErrorKind::usage,
                       fmt::format("{} and {} name the same file", outputs[j].option, outputs[i].option));
     }

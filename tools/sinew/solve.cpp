@@ -140,7 +140,7 @@ const Method& chosen_method(const std::vector<Method>& methods, const Request& r
 }
 
 /// Refuses outputs that cannot be written, before anything is read.
-void check_outputs(const Request& request) {
+void refuse_outputs(const Request& request) {
   if (request.output.empty()) misused("--output is required");
   std::vector<std::filesystem::path> inputs = files_named(*request.inputs);
   if (!request.given.empty()) inputs.push_back(request.given);
@@ -225,7 +225,7 @@ std::unique_ptr<CheckpointFile> open_checkpoint(const Request& request, const st
 
 void run(const std::vector<Method>& methods, Request& request, const CLI::App& command) {
   const Method& method = chosen_method(methods, request, command);
-  if (!request.dry_run) check_outputs(request);
+  if (!request.dry_run) refuse_outputs(request);
   const double limit = request.memory_limit.empty() ? 0 : static_cast<double>(parse_size(request.memory_limit));
   refuse_beyond(limit, static_cast<double>(bytes_of(request.inputs->paths)), "reading the input");
   if (limit > 0) request.inputs->read.max_bytes = static_cast<std::size_t>(limit);
