@@ -308,13 +308,13 @@ SolveEstimate estimate_of(const Method& method, const Sequence& sequence, const 
 Outcome solve_to_file(const Method& method, const Sequence& sequence, const SolveOptions& options,
                       const std::filesystem::path& target, bool keep_partial) {
   Outcome outcome;
-  outcome.report.method = method.name;
   outcome.report.bones_asked = options.bones.value_or(0);
   const double start = now_seconds();
   {
     ProgressBar bar(estimate_of(method, sequence, options).seconds);
     const Progress progress = bar.callback();
     outcome.rig = method.solve(sequence, options, outcome.report, progress);
+    outcome.report.method = method.name;  // kavan is solve_ssdr as well
     if (!keep_partial)
       stop_if_interrupted("interrupted: nothing was written (--keep-partial keeps the best model so far)");
     if (!interrupted()) add_corrections(outcome.rig, sequence, options, outcome.report, progress);

@@ -128,7 +128,6 @@ Method kavan_method() {
     SsdrOptions solver = ssdr_options(options, {});
     solver.transforms = Transforms::affine;
     solver.optimize_rest = true;
-    report.method = "kavan";
     return solve_ssdr(sequence, solver, report, progress);
   };
   return method;

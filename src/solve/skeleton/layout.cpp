@@ -93,8 +93,10 @@ Rig lay_out_skeleton(const Sequence& sequence, const SkeletonFit& fit, const Ske
   if (!wanted.empty() && wanted != "auto") {
     const auto found = std::find(names.begin(), names.end(), wanted);
     if (found == names.end())
-      throw Error(ErrorKind::usage,
-                  fmt::format("no bone is called '{}'; solve without --root first to see the names", wanted));
+      throw Error(
+          ErrorKind::usage,
+          fmt::format("skeleton: no bone is called '{}', the root asked for; a solve without a root shows the names",
+                      wanted));
     root_at(static_cast<int>(found - names.begin()), state, tree);
     names = names_of(tree, bone_centroids(state, problem), mirror, fit.symmetry);
   }

@@ -15,7 +15,8 @@ void check_options(const SkeletonOptions& options) {
   if (options.max_bones < 0) refuse(fmt::format("skeleton: at most {} bones are asked for", options.max_bones));
   if (!(options.smoothness >= 0)) refuse("skeleton: smoothness is negative");
   if (options.symmetric && !options.root.empty() && options.root != "auto")
-    refuse("skeleton: the root of a symmetric skeleton is on its mirror plane: --root does not go with --symmetric");
+    refuse(
+        "skeleton: the root of a symmetric skeleton is on its mirror plane: `root` and `symmetric` exclude each other");
 }
 
 }  // namespace sinew::skeleton
