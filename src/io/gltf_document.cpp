@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "io/gltf_meshopt.h"
 #include "sinew/core/error.h"
 #include "sinew/io/output_file.h"
 
@@ -23,6 +24,9 @@ constexpr int kDeepest = 128;                       // nesting of JSON values
 /// Required extensions that do not change positions, weights or motion, by prefix.
 constexpr std::array kHarmless = {"KHR_mesh_quantization", "KHR_materials_", "KHR_texture_", "EXT_texture_",
                                   "KHR_lights_",           "KHR_xmp",        "EXT_lights_",  "MSFT_texture_"};
+
+/// Compressed buffer views; the second has the same streams under the name of the ratified extension.
+constexpr std::array kMeshopt = {"EXT_meshopt_compression", "KHR_meshopt_compression"};
 
 std::uint32_t word(std::span<const std::byte> bytes, std::size_t offset) {
   std::uint32_t value = 0;
@@ -216,8 +220,11 @@ void Document::check_extensions() const {
     const bool harmless = std::any_of(kHarmless.begin(), kHarmless.end(),
                                       [&](const char* prefix) { return extension.rfind(prefix, 0) == 0; });
     if (harmless) continue;
-    if (extension == "KHR_draco_mesh_compression" || extension == "EXT_meshopt_compression")
-      refuse(fmt::format("compressed with {}, which is not supported; export it without compression", extension));
+    if (std::find(kMeshopt.begin(), kMeshopt.end(), extension) != kMeshopt.end()) continue;
+    if (extension == "KHR_draco_mesh_compression")
+      refuse(
+          "compressed with KHR_draco_mesh_compression, which is not read here; decompress it first: "
+          "npx @gltf-transform/cli copy IN.glb OUT.glb");
     refuse(fmt::format("requires extension {}, which is not supported", extension));
   }
 }
@@ -344,6 +351,24 @@ std::vector<double> Document::numbers(const Json& object, const char* key, std::
 std::span<const std::byte> Document::view(std::size_t index) const {
   const std::string where = fmt::format("buffer view {}", index);
   const Json& view = at("bufferViews", index);
+  const Json* const extensions = find(view, "extensions");
+  const Json* packed = nullptr;
+  for (const char* name : kMeshopt)
+    if (packed == nullptr && extensions != nullptr && extensions->is_object()) packed = find(*extensions, name);
+  if (packed == nullptr) return slice(view, where);
+  if (!packed->is_object()) refuse(fmt::format("{}: its compression is not an object", where));
+  const auto [place, fresh] = unpacked_.try_emplace(index);
+  if (fresh) {
+    const CompressedView compressed{text(*packed, "mode"), text(*packed, "filter"),
+                                    unsigned_value(*packed, "count", 0, where),
+                                    unsigned_value(*packed, "byteStride", 0, where)};
+    place->second = decode_view(compressed, slice(*packed, where), fmt::format("{}: {}", name_, where));
+    total_bytes_ += place->second.size();
+  }
+  return place->second;
+}
+
+std::span<const std::byte> Document::slice(const Json& view, const std::string& where) const {
   const std::size_t buffer = required_index(view, "buffer", "buffers", where);
   if (!unreadable_[buffer].empty())
     refuse(fmt::format("{}: buffer {} cannot be read: {}", where, buffer, unreadable_[buffer]));

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
@@ -55,7 +56,7 @@ class Document {
   int width(std::size_t accessor) const;           // components per element
   int component_type(std::size_t accessor) const;  // as in the file, e.g. 5126
 
-  /// The bytes of a buffer view.
+  /// The bytes of a buffer view, decompressed where it is compressed by EXT_ or KHR_meshopt_compression.
   std::span<const std::byte> view(std::size_t index) const;
   /// The bytes behind a data: URI or a relative path; `mime` receives the media type of a data URI.
   std::vector<std::byte> fetch(const std::string& uri, const std::string& where, std::string* mime = nullptr) const;
@@ -67,6 +68,7 @@ class Document {
   void parse_json(std::span<const std::byte> text);
   void check_extensions() const;
   void load_buffers(std::span<const std::byte> binary);
+  std::span<const std::byte> slice(const Json& object, const std::string& where) const;
   Layout layout(std::size_t accessor) const;
   template <class T>
   std::vector<T> elements(std::size_t accessor, int width, const std::string& where) const;
@@ -76,11 +78,12 @@ class Document {
   std::filesystem::path folder_;
   std::string name_;
   Json root_;
-  std::vector<std::vector<std::byte>> loaded_;       // buffers that are not the GLB's own
-  std::vector<std::span<const std::byte>> buffers_;  // one per glTF buffer
-  std::vector<std::string> unreadable_;              // why a buffer has no bytes, empty when it has
-  std::size_t total_bytes_ = 0;                      // of the file and its buffers
-  mutable std::size_t decoded_ = 0;                  // numbers handed out so far
+  std::vector<std::vector<std::byte>> loaded_;                      // buffers that are not the GLB's own
+  std::vector<std::span<const std::byte>> buffers_;                 // one per glTF buffer
+  std::vector<std::string> unreadable_;                             // why a buffer has no bytes, empty when it has
+  mutable std::map<std::size_t, std::vector<std::byte>> unpacked_;  // compressed views that were asked for
+  mutable std::size_t total_bytes_ = 0;                             // of the file, its buffers and unpacked views
+  mutable std::size_t decoded_ = 0;                                 // numbers handed out so far
 };
 
 }  // namespace sinew::gltf

@@ -184,13 +184,10 @@ TEST(HostileGltf, AnimationsThatDoNotFitAreRefused) {
   test::expect_error(ErrorKind::input, "more than", [&] { parse_gltf_sequence(maker.bytes(), {}, options); });
 }
 
-TEST(HostileGltf, CompressedFilesAreRefusedInWords) {
-  for (const char* extension : {"KHR_draco_mesh_compression", "EXT_meshopt_compression"}) {
-    test::GltfMaker maker = test::triangle();
-    maker.glb.json["extensionsRequired"] = {extension};
-    expect_refused(maker, std::string("compressed with ") + extension);
-  }
+TEST(HostileGltf, CompressionThatIsNotReadIsRefusedInWords) {
   test::GltfMaker maker = test::triangle();
+  maker.glb.json["extensionsRequired"] = {"KHR_draco_mesh_compression"};
+  expect_refused(maker, "compressed with KHR_draco_mesh_compression");
   maker.glb.json["extensionsRequired"] = {"VENDOR_new_geometry"};
   expect_refused(maker, "requires extension VENDOR_new_geometry");
 }

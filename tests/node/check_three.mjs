@@ -8,6 +8,7 @@ globalThis.self ??= globalThis;
 globalThis.ProgressEvent ??= class extends Event {};
 const THREE = await import('three');
 const { GLTFLoader } = await import('three/examples/jsm/loaders/GLTFLoader.js');
+const { MeshoptDecoder } = await import('three/examples/jsm/libs/meshopt_decoder.module.js');
 
 const kTolerance = 1e-5;
 const models = process.argv[3] === 'models';
@@ -48,7 +49,7 @@ await runCases(cases, async (entry) => {
   if (entry.name === 'points') return { note: 'three.js does not skin points' };
   const { json, bytes } = withoutLooks(readFileSync(entry.file));
   const buffer = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length);
-  const gltf = await new GLTFLoader().parseAsync(buffer, '');
+  const gltf = await new GLTFLoader().setMeshoptDecoder(MeshoptDecoder).parseAsync(buffer, '');
   const surfaces = surfacesOf(entry, json, gltf);
   const mixer = new THREE.AnimationMixer(gltf.scene);
   let largest = 0;

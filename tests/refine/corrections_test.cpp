@@ -38,7 +38,8 @@ Case wobbling_sheet() {
   for (Eigen::Index v = 0; v < V; ++v) {
     const float share = s.rest.positions(0, v) / length;
     const bool right = share > 0.5F;
-    rig.weights.bones.insert(rig.weights.bones.end(), {right ? 1U : 0U, right ? 0U : 1U});
+    const bool alone = share <= 0 || share >= 1;  // the other slot is then unused
+    rig.weights.bones.insert(rig.weights.bones.end(), {right ? 1U : 0U, right || alone ? 0U : 1U});
     rig.weights.values.push_back(std::max(share, 1 - share));
     rig.weights.values.push_back(std::min(share, 1 - share));
   }

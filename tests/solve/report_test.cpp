@@ -31,18 +31,18 @@ Options small() {
 }
 
 std::vector<Solver> solvers() {
-  return {{"ssdr", [](const Sequence& s, FitReport& r, const Progress& p) {
+  return {{"ssdr",
+           [](const Sequence& s, FitReport& r, const Progress& p) {
              SsdrOptions options = small<SsdrOptions>();
              options.quality = Quality::fast;
              return solve_ssdr(s, options, r, p);
            }},
-          {"flats", [](const Sequence& s, FitReport& r, const Progress& p) {
-             return solve_flats(s, small<FlatsOptions>(), r, p);
-           }},
-          {"clusters", [](const Sequence& s, FitReport& r, const Progress& p) {
-             return solve_clusters(s, small<ClustersOptions>(), r, p);
-           }},
-          {"skeleton", [](const Sequence& s, FitReport& r, const Progress& p) {
+          {"flats", [](const Sequence& s, FitReport& r,
+                       const Progress& p) { return solve_flats(s, small<FlatsOptions>(), r, p); }},
+          {"clusters", [](const Sequence& s, FitReport& r,
+                          const Progress& p) { return solve_clusters(s, small<ClustersOptions>(), r, p); }},
+          {"skeleton",
+           [](const Sequence& s, FitReport& r, const Progress& p) {
              SkeletonOptions options;
              options.clusters = 4;
              options.max_bones = 3;

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "core/index.h"
+#include "sinew/core/bounds.h"
 #include "sinew/core/error.h"
 #include "sinew/evaluate/errors.h"
 #include "solve/sma/bones.h"
