@@ -30,10 +30,9 @@ std::vector<std::byte> decode_view(const CompressedView& view, std::span<const s
     refuse(fmt::format("{} bytes cannot hold {} elements", bytes.size(), view.count));
   std::vector<std::byte> out(view.count * view.stride);
   const auto* const from = reinterpret_cast<const unsigned char*>(bytes.data());
-  const int status =
-      attributes  ? meshopt_decodeVertexBuffer(out.data(), view.count, view.stride, from, bytes.size())
-      : triangles ? meshopt_decodeIndexBuffer(out.data(), view.count, view.stride, from, bytes.size())
-                  : meshopt_decodeIndexSequence(out.data(), view.count, view.stride, from, bytes.size());
+  const int status = attributes  ? meshopt_decodeVertexBuffer(out.data(), view.count, view.stride, from, bytes.size())
+                     : triangles ? meshopt_decodeIndexBuffer(out.data(), view.count, view.stride, from, bytes.size())
+                                 : meshopt_decodeIndexSequence(out.data(), view.count, view.stride, from, bytes.size());
   if (status != 0) refuse("its compressed bytes are damaged");
   if (view.filter == "NONE" || view.filter.empty()) return out;
   if (view.filter == "OCTAHEDRAL" && attributes && (view.stride == 4 || view.stride == 8)) {

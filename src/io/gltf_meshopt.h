@@ -10,10 +10,10 @@ namespace sinew::gltf {
 
 /// What the extension says about a view.
 struct CompressedView {
-  std::string mode;            // ATTRIBUTES, TRIANGLES or INDICES
-  std::string filter;          // NONE, OCTAHEDRAL, QUATERNION or EXPONENTIAL
-  std::size_t count = 0;       // elements
-  std::size_t stride = 0;      // bytes of each
+  std::string mode;        // ATTRIBUTES, TRIANGLES or INDICES
+  std::string filter;      // NONE, OCTAHEDRAL, QUATERNION or EXPONENTIAL
+  std::size_t count = 0;   // elements
+  std::size_t stride = 0;  // bytes of each
 };
 
 /// The bytes of the view, count·stride of them. Throws Error{input} with a sentence that starts with `where` for

@@ -11,6 +11,7 @@
 #include "math/gemm.h"
 #include "math/parallel.h"
 #include "math/point_cells.h"
+#include "math/sketches.h"
 #include "sinew/core/error.h"
 
 // Mean shift in the 1-norm [GeorgescuEtAl2003], arranged in rounds: every live trajectory takes one step, then those
@@ -24,115 +25,27 @@
 namespace sinew {
 namespace {
 
+using points::byte_sketch;
 using points::Cell;
 using points::CellIndex;
+using points::Code;
 using points::distance_below;
 using points::District;
+using points::kSketch;
+using points::plain_code;
+using points::plain_sketch;
 using points::Rows;
+using points::short_code;
+using points::Sketch;
 
-constexpr std::size_t kSketch = 256;  // longest sketch
-constexpr std::size_t kTile = 64;     // trajectories
+constexpr std::size_t kTile = 64;  // trajectories
 constexpr std::size_t kTilesPerChunk = 16;
 constexpr std::size_t kGathered = 256;  // neighbours per matrix product
 constexpr std::size_t kAlone = 2;       // tiles up to this size sum their neighbours one by one
 constexpr float kCellRadius = 0.5F;     // in bandwidths
 constexpr float kDistrictRadius = 4;    // in bandwidths
-constexpr double kSlack = 4;            // of distances between bytes, in standard deviations
 constexpr double kWidestSlack = 0.05;   // in bandwidths; where bytes need more, sketches are floats
 constexpr double kCodeError = 2e-4;     // largest standard deviation of a distance between codes, in bandwidths
-constexpr double kRoundOff = 1e-4;      // slack of distances between floats, in bandwidths
-constexpr double kGolden = 0.618033988749895;
-
-/// From points to the numbers that distances are computed on: themselves, or 12 bits that span each coordinate.
-struct Code {
-  std::vector<float> low;  // d
-  float scale = 1;
-
-  void encode(const float* x, float* out) const { std::copy_n(x, low.size(), out); }
-  void encode(const float* x, std::int16_t* out) const {
-    for (std::size_t i = 0; i < low.size(); ++i)
-      out[i] = static_cast<std::int16_t>(
-          std::clamp(scale * (x[i] - low[i]) + 0.5F, 0.0F, static_cast<float>(points::kLargestShort)));
-  }
-};
-
-Code plain_code(std::size_t d) {
-  return {std::vector<float>(d, 0), 1};
-}
-
-Code short_code(const Eigen::Ref<const PointRows>& points) {
-  const Eigen::RowVectorXf low = points.colwise().minCoeff();
-  const float range = (points.colwise().maxCoeff() - low).maxCoeff();
-  return {std::vector<float>(low.begin(), low.end()),
-          range > 0 ? static_cast<float>(points::kLargestShort) / range : 1};
-}
-
-/// From points to sketches: sums of neighbouring coordinates, as floats or as floor(scale·(mean − low) + offset) in
-/// bytes. |Σ_g (a − b)| summed over groups g is at most |a − b|₁, so points whose sketches are far apart are far apart.
-/// The offsets differ by group and are the same for all points, which makes the distance of bytes right on average over
-/// the groups, however close the points are (docs/algorithms/sma.md).
-struct Sketch {
-  std::vector<Index> group_of;  // d
-  std::vector<float> shift;     // G: added to a scaled sum
-  float scale = 1;              // of the sums, and so of distances
-  float slack = 0;              // by how much rounding may raise a distance of sketches
-
-  template <class T>
-  void encode(const float* x, T* out) const {
-    std::array<float, kSketch> sums{};
-    for (std::size_t i = 0; i < group_of.size(); ++i) sums[group_of[i]] += x[i];
-    for (std::size_t g = 0; g < shift.size(); ++g) {
-      const float code = scale * sums[g] + shift[g];
-      if constexpr (sizeof(T) == 1)
-        out[g] = static_cast<T>(std::clamp(code, 0.0F, 255.0F));
-      else
-        out[g] = code;
-    }
-  }
-};
-
-/// Groups of coordinates that follow each other at the distance `period`, no more than kSketch in all.
-std::vector<Index> group_coordinates(std::size_t d, std::size_t period) {
-  const std::size_t rows = (d + period - 1) / period;
-  const std::size_t groups = std::min(rows, kSketch / period);  // per phase of the period
-  std::vector<Index> group_of(d);
-  for (std::size_t i = 0; i < d; ++i)
-    group_of[i] = static_cast<Index>(i / period * groups / rows * period + i % period);
-  return group_of;
-}
-
-/// Sketches in floats.
-Sketch plain_sketch(std::size_t d, const MeanShiftOptions& options) {
-  Sketch sketch;
-  sketch.group_of = group_coordinates(d, options.period);
-  sketch.shift.assign(std::size_t{*std::max_element(sketch.group_of.begin(), sketch.group_of.end())} + 1, 0);
-  sketch.slack = static_cast<float>(kRoundOff * options.bandwidth);
-  return sketch;
-}
-
-/// The same in bytes that span the sums of all points. A group's rounding error has a variance of at most 1/4.
-Sketch byte_sketch(Sketch sketch, const Rows<float>& points) {
-  const std::size_t groups = sketch.shift.size();
-  std::vector<float> low(groups, std::numeric_limits<float>::max());
-  std::vector<float> high(groups, std::numeric_limits<float>::lowest());
-  std::array<float, kSketch> sums;
-  for (std::size_t j = 0; j < points.count(); ++j) {
-    sketch.encode(points[j], sums.data());
-    for (std::size_t g = 0; g < groups; ++g) {
-      low[g] = std::min(low[g], sums[g]);
-      high[g] = std::max(high[g], sums[g]);
-    }
-  }
-  float range = 0;
-  for (std::size_t g = 0; g < groups; ++g) range = std::max(range, high[g] - low[g]);
-  sketch.scale = range > 0 ? 254 / range : 1;
-  for (std::size_t g = 0; g < groups; ++g) {
-    const double offset = std::fmod(kGolden * static_cast<double>(g), 1.0);
-    sketch.shift[g] = static_cast<float>(offset) - sketch.scale * low[g];
-  }
-  sketch.slack = static_cast<float>(kSlack * 0.5 * std::sqrt(static_cast<double>(groups)));
-  return sketch;
-}
 
 /// How points are seen by the search.
 struct Small {

@@ -30,9 +30,9 @@ std::vector<std::byte> with_compressed_views(test::Glb glb, const char* extensio
     std::memcpy(values.data(), glb.binary.data() + offset, 4 * values.size());
     const std::vector<std::byte> bytes = compressed(values, 12);
     while (glb.binary.size() % 4 != 0) glb.binary.push_back(std::byte{0});
-    view["extensions"][extension] = {{"buffer", 0},        {"byteOffset", glb.binary.size()},
-                                     {"byteLength", bytes.size()}, {"byteStride", 12},
-                                     {"mode", "ATTRIBUTES"},       {"count", values.size() / 3}};
+    view["extensions"][extension] = {
+        {"buffer", 0},          {"byteOffset", glb.binary.size()}, {"byteLength", bytes.size()}, {"byteStride", 12},
+        {"mode", "ATTRIBUTES"}, {"count", values.size() / 3}};
     glb.binary.insert(glb.binary.end(), bytes.begin(), bytes.end());
     // What is behind the view itself must not be read.
     std::memset(glb.binary.data() + offset, 0x55, 4 * values.size());

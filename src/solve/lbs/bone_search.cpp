@@ -57,7 +57,7 @@ constexpr double kShares[] = {1, 0.5, 0.25};  // of the weights that a new bone 
 constexpr double kPays = 1e-3;                // a move that lowers the value by less than this share does not pay
 constexpr double kHorizon = 30;               // iterations at the present rate that a trial may need to overtake
 constexpr int kLongest = 100;                 // iterations of a trial at most
-constexpr double kAbove = 0.02;               // a move that ends this far above the best is still gone on from
+constexpr double kAbove = 0.02;               // the search goes on from a move that ends this far above the best
 constexpr int kAstray = 12;                   // moves in a row without a new best after which it is gone back to
 constexpr double kHopeless = 1.3;             // a start this far behind the best one after as many moves is given up
 constexpr double kSettled = 1e-4;             // tolerance of trials
@@ -246,7 +246,7 @@ void take_search(const Problem& problem, const SavedArrays& arrays, FitState& in
   };
   const Eigen::MatrixXd& numbers = saved_array(arrays, "place", 9, 1);
   if (numbers.minCoeff() < 0 || numbers.maxCoeff() > 1e9)
-    throw Error(ErrorKind::input, "checkpoint: its search is at no place that there is");
+    throw Error(ErrorKind::input, "checkpoint: the place of its search does not exist");
   const auto number = [&](Eigen::Index i) { return static_cast<int>(numbers(i)); };
   initial = fit("");
   place.start = number(0);

@@ -22,17 +22,22 @@ SparseWeights weights_in(const Rig& given, int capacity) {
   return weights;
 }
 
-Eigen::MatrixXd motion_in(const Problem& problem, const Rig& given, const std::vector<std::uint8_t>& locked,
-                          Transforms transforms) {
-  Eigen::MatrixXd D = Eigen::MatrixXd::Zero(index(3 * problem.frame_count()), index(4 * given.bone_count()));
-  if (given.frame_count() != problem.frame_count()) return D;  // every bone follows the common motion
-  for (std::size_t f = 0; f < given.frame_count(); ++f) {
-    for (std::size_t b = 0; b < given.bone_count(); ++b) {
+Eigen::MatrixXd motion_in(const Problem& problem, const Motion& motion) {
+  Eigen::MatrixXd D = Eigen::MatrixXd::Zero(index(3 * problem.frame_count()), index(4 * motion.bone_count()));
+  if (motion.frame_count() != problem.frame_count()) return D;
+  for (std::size_t f = 0; f < motion.frame_count(); ++f) {
+    for (std::size_t b = 0; b < motion.bone_count(); ++b) {
       D.block<3, 4>(index(3 * f), index(4 * b)) =
-          problem.to_scaled(given.motion(f, b)) - problem.common().middleRows<3>(index(3 * f));
+          problem.to_scaled(motion(f, b)) - problem.common().middleRows<3>(index(3 * f));
     }
   }
-  if (transforms == Transforms::affine) return D;
+  return D;
+}
+
+Eigen::MatrixXd motion_in(const Problem& problem, const Rig& given, const std::vector<std::uint8_t>& locked,
+                          Transforms transforms) {
+  Eigen::MatrixXd D = motion_in(problem, given.motion);
+  if (transforms == Transforms::affine || given.frame_count() != problem.frame_count()) return D;
   Eigen::Matrix3Xd centers(3, index(given.bone_count()));
   for (std::size_t b = 0; b < given.bone_count(); ++b) {
     centers.col(index(b)) = (given.bones[b].head.cast<double>() - problem.scaling().center) * problem.scaling().scale;

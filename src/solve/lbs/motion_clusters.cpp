@@ -132,7 +132,7 @@ double distance_between(const Problem& problem, const std::vector<Index>& member
 }
 
 /// Gives patches that move as the rest of their cluster does (`home` of each cluster) back to it: bones of equal motion
-/// share their vertices at the whim of rounding.
+/// would share their vertices as rounding decides.
 void rejoin_alike(const Problem& problem, const std::vector<Index>& home, MotionClusters& clusters) {
   const std::vector<std::vector<Index>> members = members_of(clusters);
   bool any = false;

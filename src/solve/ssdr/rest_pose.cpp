@@ -4,6 +4,7 @@
 #include <Eigen/Cholesky>
 
 #include "math/parallel.h"
+#include "solve/lbs/given_rig.h"
 #include "solve/lbs/to_rig.h"
 #include "solve/ssdr/options.h"
 
@@ -40,18 +41,6 @@ Points optimal_rest(const Sequence& sequence, const Rig& rig, int threads) {
   return positions;
 }
 
-/// D of a rig's motion in the units of a problem.
-Eigen::MatrixXd motion_in(const Problem& problem, const Motion& motion) {
-  Eigen::MatrixXd D(index(3 * motion.frame_count()), index(4 * motion.bone_count()));
-  for (std::size_t f = 0; f < motion.frame_count(); ++f) {
-    for (std::size_t b = 0; b < motion.bone_count(); ++b) {
-      D.block<3, 4>(index(3 * f), index(4 * b)) =
-          problem.to_scaled(motion(f, b)) - problem.common().middleRows<3>(index(3 * f));
-    }
-  }
-  return D;
-}
-
 }  // namespace
 
 Rig with_optimized_rest(const Sequence& sequence, const Problem& problem, const RunOptions& run_options,
@@ -62,7 +51,7 @@ Rig with_optimized_rest(const Sequence& sequence, const Problem& problem, const 
   SparseWeights weights = state.weights;
   for (int round = 0; round < kRounds; ++round) {
     moved.rest.positions = optimal_rest(sequence, rig, options.threads);
-    if (!moved.rest.positions.allFinite()) return rig;  // nor is the rig that they are of: who keeps it will say so
+    if (!moved.rest.positions.allFinite()) return rig;  // the rig is not finite either: Rig::check says so
     const Problem next(moved, {0, options.threads, options.seed});
     FitState fit;
     fit.D = motion_in(next, rig.motion);
