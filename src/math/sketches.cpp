@@ -6,8 +6,8 @@
 namespace sinew::points {
 namespace {
 
-constexpr double kSlack = 4;            // of distances between bytes, in standard deviations
-constexpr double kRoundOff = 1e-4;      // slack of distances between floats, in bandwidths
+constexpr double kSlack = 4;        // of distances between bytes, in standard deviations
+constexpr double kRoundOff = 1e-4;  // slack of distances between floats, in bandwidths
 constexpr double kGolden = 0.618033988749895;
 
 /// Groups of coordinates that follow each other at the distance `period`, no more than kSketch in all.
@@ -29,8 +29,7 @@ Code plain_code(std::size_t d) {
 Code short_code(const Eigen::Ref<const PointRows>& points) {
   const Eigen::RowVectorXf low = points.colwise().minCoeff();
   const float range = (points.colwise().maxCoeff() - low).maxCoeff();
-  return {std::vector<float>(low.begin(), low.end()),
-          range > 0 ? static_cast<float>(kLargestShort) / range : 1};
+  return {std::vector<float>(low.begin(), low.end()), range > 0 ? static_cast<float>(kLargestShort) / range : 1};
 }
 
 Sketch plain_sketch(std::size_t d, const MeanShiftOptions& options) {

@@ -104,9 +104,7 @@ void update_coefficients(const Metric& metric, const Adjacency& adjacency, State
   });
 }
 
-namespace {
-
-}  // namespace
+namespace {}  // namespace
 
 template <class Metric>
 void add_atoms(const Metric& metric, const Adjacency& adjacency, std::size_t wanted, State& state) {
@@ -336,11 +334,15 @@ State factorise(const Metric& metric, const Adjacency& adjacency, const TwoLayer
 // For weights alone, and for weights and examples.
 template void update_coefficients(const WeightMetric& metric, const Adjacency& adjacency, State& state, int threads);
 template void add_atoms(const WeightMetric& metric, const Adjacency& adjacency, std::size_t wanted, State& state);
-template void remove_atoms(const WeightMetric& metric, const Adjacency& adjacency, std::size_t wanted, State& state, int threads);
-template State factorise(const WeightMetric& metric, const Adjacency& adjacency, const TwoLayerOptions& options, std::size_t masters, const Limits& limits, TwoLayerReport& report, const Progress& progress);
+template void remove_atoms(const WeightMetric& metric, const Adjacency& adjacency, std::size_t wanted, State& state,
+                           int threads);
+template State factorise(const WeightMetric& metric, const Adjacency& adjacency, const TwoLayerOptions& options,
+                         std::size_t masters, const Limits& limits, TwoLayerReport& report, const Progress& progress);
 template void update_coefficients(const ExampleMetric& metric, const Adjacency& adjacency, State& state, int threads);
 template void add_atoms(const ExampleMetric& metric, const Adjacency& adjacency, std::size_t wanted, State& state);
-template void remove_atoms(const ExampleMetric& metric, const Adjacency& adjacency, std::size_t wanted, State& state, int threads);
-template State factorise(const ExampleMetric& metric, const Adjacency& adjacency, const TwoLayerOptions& options, std::size_t masters, const Limits& limits, TwoLayerReport& report, const Progress& progress);
+template void remove_atoms(const ExampleMetric& metric, const Adjacency& adjacency, std::size_t wanted, State& state,
+                           int threads);
+template State factorise(const ExampleMetric& metric, const Adjacency& adjacency, const TwoLayerOptions& options,
+                         std::size_t masters, const Limits& limits, TwoLayerReport& report, const Progress& progress);
 
 }  // namespace sinew::two_layer
