@@ -7,6 +7,7 @@
 #include <numbers>
 #include <numeric>
 
+#include "math/assignment.h"
 #include "math/rotation.h"
 #include "sinew/core/bounds.h"
 
@@ -190,6 +191,43 @@ double edge_agreement(const Rig& recovered, const Rig& known, const std::vector<
   return share(agreed, edges);
 }
 
+/// Pairs of one joint of each list, one to one: as many within the tolerance as there can be, of least total distance.
+/// For every joint of `from` the place in `to`, or -1.
+std::vector<int> matched(const std::vector<Places>& from, const std::vector<Places>& to, double tolerance) {
+  if (from.empty() || to.empty()) return std::vector<int>(from.size(), -1);
+  const double beyond = tolerance * static_cast<double>(from.size() + to.size());  // dearer than all pairs within
+  Eigen::MatrixXd distance(static_cast<Eigen::Index>(from.size()), static_cast<Eigen::Index>(to.size()));
+  for (std::size_t i = 0; i < from.size(); ++i)
+    for (std::size_t j = 0; j < to.size(); ++j) {
+      const double away = (from[i] - to[j]).colwise().norm().mean();
+      distance(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j)) = away <= tolerance ? away : beyond;
+    }
+  std::vector<int> out = least_assignment(distance);
+  for (std::size_t i = 0; i < out.size(); ++i)
+    if (out[i] >= 0 && distance(static_cast<Eigen::Index>(i), out[i]) >= beyond) out[i] = -1;
+  return out;
+}
+
+/// The places of some joints.
+std::vector<Places> chosen(const std::vector<Places>& places, const std::vector<std::size_t>& which) {
+  std::vector<Places> out;
+  for (const std::size_t i : which) out.push_back(places[i]);
+  return out;
+}
+
+/// How many more recovered joints have a known joint of their own once those in `taken` are matched to `counted`.
+std::size_t matched_besides(const std::vector<Places>& known, const std::vector<std::size_t>& counted,
+                            const std::vector<Places>& recovered, const std::vector<bool>& taken, double tolerance) {
+  std::vector<std::size_t> others;
+  std::vector<std::size_t> left;
+  for (std::size_t i = 0; i < known.size(); ++i)
+    if (std::find(counted.begin(), counted.end(), i) == counted.end()) others.push_back(i);
+  for (std::size_t i = 0; i < recovered.size(); ++i)
+    if (!taken[i]) left.push_back(i);
+  const std::vector<int> pairs = matched(chosen(known, others), chosen(recovered, left), tolerance);
+  return static_cast<std::size_t>(std::count_if(pairs.begin(), pairs.end(), [](int i) { return i >= 0; }));
+}
+
 }  // namespace
 
 SkeletonMatch match_skeletons(const Rig& recovered, const Rig& known, const SkeletonMatchOptions& options) {
@@ -207,34 +245,55 @@ SkeletonMatch match_skeletons(const Rig& recovered, const Rig& known, const Skel
   for (const std::size_t b : known_joints) known_places.push_back(places_of(known, b, at_rest));
   for (const std::size_t b : recovered_joints) recovered_places.push_back(places_of(recovered, b, at_rest));
 
-  std::vector<int> match(known.bone_count(), -1);
-  std::size_t found = 0;
-  std::size_t counted = 0;
+  std::vector<std::size_t> counted;    // places in known_joints
+  std::vector<std::size_t> listed_as;  // of each of them in out.joints
+  std::size_t near = 0;
   for (std::size_t i = 0; i < known_joints.size(); ++i) {
     const std::size_t b = known_joints[i];
     if (bodies.top[b] != b || !bodies.seen[b] || below[b] > total * (1 - 1e-6)) continue;
     const double degrees = largest_bend(known, b);
     if (!(degrees > options.least_degrees)) continue;
     const Nearest nearest = nearest_joint(recovered_joints, recovered_places, known_places[i]);
-    const double percent = 100 * nearest.distance / diagonal;
-    const double slide = 100 * largest_slide(known, b) / diagonal;
-    const bool turns = slide <= options.tolerance_percent;
-    const bool hit = turns && percent <= options.tolerance_percent;
-    out.joints.push_back({known.bones[b].name, degrees, slide, turns, percent,
-                          recovered_joints.empty() ? "" : recovered.bones[nearest.bone].name, hit});
-    if (turns) ++counted;
-    if (!hit) continue;
+    JointMatch joint;
+    joint.name = known.bones[b].name;
+    joint.degrees = degrees;
+    joint.slide = 100 * largest_slide(known, b) / diagonal;
+    joint.turns = joint.slide <= options.slide_percent;
+    joint.percent = 100 * nearest.distance / diagonal;
+    joint.nearest = recovered_joints.empty() ? "" : recovered.bones[nearest.bone].name;
+    joint.near = joint.turns && joint.percent <= options.near_percent;
+    if (joint.turns) {
+      counted.push_back(i);
+      listed_as.push_back(out.joints.size());
+      near += joint.near ? 1 : 0;
+    }
+    out.joints.push_back(std::move(joint));
+  }
+  const double tolerance = options.tolerance_percent * diagonal / 100;
+  const std::vector<int> pairs = matched(chosen(known_places, counted), recovered_places, tolerance);
+  std::vector<int> match(known.bone_count(), -1);
+  std::vector<bool> taken(recovered_joints.size(), false);
+  std::size_t found = 0;
+  for (std::size_t i = 0; i < counted.size(); ++i) {
+    if (pairs[i] < 0) continue;
+    const auto own = static_cast<std::size_t>(pairs[i]);
+    taken[own] = true;
     ++found;
-    match[b] = static_cast<int>(nearest.bone);
+    match[known_joints[counted[i]]] = static_cast<int>(recovered_joints[own]);
+    out.joints[listed_as[i]].matched = recovered.bones[recovered_joints[own]].name;
+    out.joints[listed_as[i]].found = true;
   }
   std::size_t near_known = 0;
   for (const Places& places : recovered_places)
-    if (100 * nearest_joint(known_joints, known_places, places).distance / diagonal <= options.tolerance_percent)
+    if (100 * nearest_joint(known_joints, known_places, places).distance / diagonal <= options.near_percent)
       ++near_known;
-  out.known_joints = static_cast<int>(counted);
+  out.known_joints = static_cast<int>(counted.size());
   out.recovered_joints = static_cast<int>(recovered_joints.size());
-  out.recall = share(found, counted);
-  out.precision = share(near_known, recovered_joints.size());
+  out.recall = share(found, counted.size());
+  out.precision = share(found + matched_besides(known_places, counted, recovered_places, taken, tolerance),
+                        recovered_joints.size());
+  out.near_recall = share(near, counted.size());
+  out.near_precision = share(near_known, recovered_joints.size());
   out.parent_agreement = edge_agreement(recovered, known, match);
   return out;
 }

@@ -4,6 +4,8 @@
 
 #include <Eigen/Geometry>
 
+#include "sinew/core/bounds.h"
+
 namespace sinew {
 namespace {
 
@@ -55,6 +57,38 @@ TEST(SkeletonMatch, AMissingAndAnInventedJointLowerRecallAndPrecision) {
   EXPECT_NEAR(match.precision, 3.0 / 4, 1e-9);
   EXPECT_FALSE(match.joints[1].found);
   EXPECT_EQ(match.parent_agreement, 1) << "joints 1 and 3 are neighbours when 2 is not found";
+}
+
+TEST(SkeletonMatch, OneJointFindsOneKnownJoint) {
+  // Joints 1 and 2 of the known chain 2.4 % apart; the recovered one has a joint between them, and 2's is elsewhere.
+  Rig known = chain(5);
+  const double diagonal = bounding_box_diagonal(known.rest.positions);
+  known.bones[2].head = known.bones[1].head + Vector3(static_cast<float>(0.024 * diagonal), 0, 0);
+  Rig found = known;
+  found.bones[1].head.x() += static_cast<float>(0.01 * diagonal);
+  found.bones[2].head.y() += 1;
+  const SkeletonMatch match = match_skeletons(found, known);
+  EXPECT_NEAR(match.recall, 2.0 / 3, 1e-9);
+  EXPECT_NEAR(match.precision, 3.0 / 4, 1e-9);
+  EXPECT_EQ(match.near_recall, 1) << "the joint between the two is near both";
+  EXPECT_TRUE(match.joints[0].found);
+  EXPECT_EQ(match.joints[0].matched, "bone1");
+  EXPECT_FALSE(match.joints[1].found);
+  EXPECT_TRUE(match.joints[1].near);
+}
+
+TEST(SkeletonMatch, TakesTheSecondBestWhereThatLetsBothBeFound) {
+  // Joint 1 is nearer to what joint 2 needs: each for itself would take the same.
+  Rig known = chain(5);
+  const auto percent = static_cast<float>(bounding_box_diagonal(known.rest.positions) / 100);
+  known.bones[2].head = known.bones[1].head + Vector3(2 * percent, 0, 0);
+  Rig found = known;
+  found.bones[1].head = known.bones[1].head + Vector3(0.9F * percent, 0, 0);
+  found.bones[2].head = known.bones[1].head - Vector3(1.5F * percent, 0, 0);
+  const SkeletonMatch match = match_skeletons(found, known);
+  EXPECT_EQ(match.recall, 1);
+  EXPECT_EQ(match.joints[0].matched, "bone2");
+  EXPECT_EQ(match.joints[1].matched, "bone1");
 }
 
 TEST(SkeletonMatch, AnotherRootDoesNotMatterButAnotherTreeDoes) {

@@ -4,6 +4,7 @@
 
 #include "commands.h"
 #include "inputs.h"
+#include "inside_text.h"
 #include "report.h"
 #include "sinew/evaluate/skeleton_match.h"
 
@@ -22,6 +23,8 @@ struct Request {
 Json skeleton_facts(const SkeletonMatch& match) {
   Json out{{"recall", match.recall},
            {"precision", match.precision},
+           {"near_recall", match.near_recall},
+           {"near_precision", match.near_precision},
            {"parent_agreement", match.parent_agreement},
            {"recovered_joints", match.recovered_joints}};
   Json joints = Json::array();
@@ -32,6 +35,8 @@ Json skeleton_facts(const SkeletonMatch& match) {
                       {"counts", joint.turns},
                       {"percent", joint.percent},
                       {"nearest", joint.nearest},
+                      {"near", joint.near},
+                      {"matched", joint.matched},
                       {"found", joint.found}});
   out["joints"] = std::move(joints);
   return out;
@@ -47,8 +52,10 @@ void print_match(const SkeletonMatch& match) {
                     fmt::format("{} -> {}", joint.name, joint.nearest)});
   fmt::print("\n");
   print_table({"bends °", "off by %", "found", "known joint -> nearest"}, rows);
-  fmt::print("recall      {:.2f} of {} known joints that bend\n", match.recall, match.known_joints);
-  fmt::print("precision   {:.2f} of {} recovered joints\n", match.precision, match.recovered_joints);
+  fmt::print("recall      {:.2f} of {} known joints that bend, one to one\n", match.recall, match.known_joints);
+  fmt::print("precision   {:.2f} of {} recovered joints, one to one\n", match.precision, match.recovered_joints);
+  fmt::print("near        {:.2f} and {:.2f} with any joint within 3 % of the diagonal\n", match.near_recall,
+             match.near_precision);
   fmt::print("parents     {:.2f} of the edges between found joints agree\n", match.parent_agreement);
 }
 
@@ -74,6 +81,8 @@ void run(const Request& request) {
     out["rig"] = facts_of(rig);
     out["input"] = facts_of(sequence);
     out["errors"] = facts_of(errors, request.per_vertex);
+    if (rig.jointed)
+      out["inside"] = {{"rest", facts_of(inside_at_rest(rig))}, {"posed", facts_of(inside_when_posed(rig))}};
     if (!request.truth.empty()) out["skeleton"] = skeleton_facts(match_skeletons(rig, read_truth(request)));
     fmt::print("{}\n", json_text(out));
     return;
@@ -88,6 +97,10 @@ void run(const Request& request) {
   fmt::print("max         {} % of the diagonal, {} in its unit (frame {}, vertex {})\n",
              short_number(errors.max_percent), short_number(errors.max_distance), errors.worst_frame,
              errors.worst_vertex);
+  if (rig.jointed) {
+    fmt::print("inside      {}\n", inside_text(inside_at_rest(rig)));
+    fmt::print("posed       {}\n", inside_text(inside_when_posed(rig)));
+  }
   if (!request.truth.empty()) print_match(match_skeletons(rig, read_truth(request)));
 }
 

@@ -12,6 +12,7 @@
 
 #include "commands.h"
 #include "inputs.h"
+#include "inside_text.h"
 #include "interrupt.h"
 #include "math/parallel.h"
 #include "output.h"
@@ -258,6 +259,7 @@ void run(const std::vector<Method>& methods, Request& request, const CLI::App& c
     fmt::print("{}\n", json_text(json));
   } else {
     print_table(result_header(), {result_row(outcome.rig, outcome.errors, outcome.seconds, request.output.string())});
+    if (outcome.rig.jointed) fmt::print("inside: {}\n", inside_text(inside_at_rest(outcome.rig)));
     if (!outcome.report.remark.empty()) fmt::print(stderr, "{}\n", outcome.report.remark);
   }
   if (outcome.partial)
@@ -272,6 +274,7 @@ Json solve_report(const Outcome& outcome, const Sequence& sequence, const std::f
   out["input"] = facts_of(sequence);
   out["rig"] = facts_of(outcome.rig);
   out["errors"] = facts_of(outcome.errors);
+  if (outcome.rig.jointed) out["inside"] = facts_of(inside_at_rest(outcome.rig));
   out["solve"] = facts_of(outcome.report);
   return out;
 }

@@ -167,6 +167,39 @@ void improve_frame(const FrameProblem& problem, int steps, Rows& Z, RotationFact
   }
 }
 
+/// The solution of N c = r with the joints that `place` moves held where it puts them. Changes both.
+Eigen::VectorXd placed_solution(const JointTree& tree, const JointPlace& place, Eigen::MatrixXd& N,
+                                Eigen::VectorXd& r) {
+  constexpr int kAttempts = 4;   // a joint that gives way to a held one may have to be held itself
+  constexpr double kHeld = 1e3;  // times a joint's stiffness
+  Eigen::VectorXd c = N.selfadjointView<Eigen::Lower>().ldlt().solve(r);
+  if (!place || !c.allFinite()) return c;
+  std::vector<bool> held(tree.parent.size(), false);
+  Eigen::VectorXd at = c;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    bool moved = false;
+    for (int a = 0; a < tree.bones(); ++a) {
+      const auto b = static_cast<std::size_t>(a);
+      if (tree.parent[b] < 0 || held[b]) continue;
+      const Eigen::Vector3d free = c.segment<3>(3 * a);
+      at.segment<3>(3 * a) = place(a, free);
+      if (at.segment<3>(3 * a) == free) continue;
+      moved = held[b] = true;
+      const double hold = kHeld * N.diagonal().segment<3>(3 * a).mean();
+      N.diagonal().segment<3>(3 * a).array() += hold;
+      r.segment<3>(3 * a) += hold * at.segment<3>(3 * a);
+    }
+    if (!moved) break;
+    c = N.selfadjointView<Eigen::Lower>().ldlt().solve(r);
+    for (int a = 0; a < tree.bones(); ++a)
+      if (!held[static_cast<std::size_t>(a)]) at.segment<3>(3 * a) = c.segment<3>(3 * a);
+  }
+  for (int a = 0; a < tree.bones(); ++a)
+    if (tree.parent[static_cast<std::size_t>(a)] >= 0 && !held[static_cast<std::size_t>(a)])
+      at.segment<3>(3 * a) = place(a, c.segment<3>(3 * a));
+  return at;
+}
+
 /// Removes what rounding has added to a rotation.
 void orthonormalise(Eigen::Ref<Eigen::Matrix3d> R) {
   const Eigen::Matrix3d copy = R;
@@ -229,7 +262,7 @@ void update_rotations(const JointTree& tree, const Eigen::MatrixXd& S, const std
 }
 
 void update_joints(const Eigen::MatrixXd& S, const std::vector<Eigen::Matrix3Xd>& C, const Eigen::Matrix3Xd& anchor,
-                   double mu, JointTree& tree, JointPoses& poses) {
+                   double mu, JointTree& tree, JointPoses& poses, const JointPlace& place) {
   const int B = tree.bones();
   if (B < 2) return;
   // U(b, a) = 1 when a lies on the path from b to the root: the weight that joint a carries is that of its subtree.
@@ -283,7 +316,7 @@ void update_joints(const Eigen::MatrixXd& S, const std::vector<Eigen::Matrix3Xd>
     N.diagonal().segment<3>(3 * a).array() += pull;
     r.segment<3>(3 * a) += pull * anchor.col(a);
   }
-  const Eigen::VectorXd c = N.selfadjointView<Eigen::Lower>().ldlt().solve(r);
+  const Eigen::VectorXd c = placed_solution(tree, place, N, r);
   if (!c.allFinite()) return;
   for (int a = 0; a < B; ++a)
     if (tree.parent[a] >= 0) tree.joint.col(a) = c.segment<3>(3 * a);

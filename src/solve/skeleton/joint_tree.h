@@ -1,6 +1,7 @@
 #pragma once
 
 #include <Eigen/Cholesky>
+#include <functional>
 #include <vector>
 
 namespace sinew::skeleton {
@@ -46,10 +47,14 @@ using RotationFactor = Eigen::LLT<Eigen::MatrixXd>;
 void update_rotations(const JointTree& tree, const Eigen::MatrixXd& S, const std::vector<Eigen::Matrix3Xd>& C,
                       int steps, int threads, JointPoses& poses, std::vector<RotationFactor>* kept = nullptr);
 
+/// Where joint a goes instead of c; c itself where it may stay.
+using JointPlace = std::function<Eigen::Vector3d(int a, const Eigen::Vector3d& c)>;
+
 /// Least-squares joint positions and root translations for given rotations. A joint that the motion leaves free along
 /// some direction is drawn towards `anchor` (3×B) with weight `mu` relative to its own stiffness; root
-/// translations are re-fitted with the joints: the exact minimum of the error plus that pull.
+/// translations are re-fitted with the joints: the exact minimum of the error plus that pull. Joints that `place` moves
+/// are held where it puts them and the others are found anew.
 void update_joints(const Eigen::MatrixXd& S, const std::vector<Eigen::Matrix3Xd>& C, const Eigen::Matrix3Xd& anchor,
-                   double mu, JointTree& tree, JointPoses& poses);
+                   double mu, JointTree& tree, JointPoses& poses, const JointPlace& place = {});
 
 }  // namespace sinew::skeleton

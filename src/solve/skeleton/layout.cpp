@@ -28,20 +28,33 @@ int central_bone(const SkeletonFit& fit, const std::vector<TreeEdge>& edges) {
   return blend(sums, nearest.to, nearest.to) > blend(sums, nearest.from, nearest.from) ? nearest.to : nearest.from;
 }
 
-/// How far the vertices that a bone mostly moves reach along a direction from its head.
-double reach(const Problem& problem, const SparseWeights& w, int bone, const Eigen::Vector3d& head,
-             const Eigen::Vector3d& direction) {
-  double out = 0;
+/// The middle of the outermost tenth of what a bone mostly moves, seen from its head along a direction; the head where
+/// it moves nothing that way.
+Eigen::Vector3d tip_of(const Problem& problem, const SparseWeights& w, int bone, const Eigen::Vector3d& head,
+                       const Eigen::Vector3d& direction) {
+  constexpr double kOutermost = 0.9;
+  std::vector<Eigen::Vector3d> moved;
+  double reach = 0;
   for (std::size_t v = 0; v < w.vertex_count(); ++v)
     for (std::size_t k = w.slot(v); k < w.slot(v) + w.count[v]; ++k)
-      if (w.bone[k] == bone && w.value[k] > 0.5F)
-        out = std::max(out, (problem.rest().col(static_cast<Eigen::Index>(v)) - head).dot(direction));
-  return out;
+      if (w.bone[k] == bone && w.value[k] > 0.5F) {
+        moved.emplace_back(problem.rest().col(static_cast<Eigen::Index>(v)) - head);
+        reach = std::max(reach, moved.back().dot(direction));
+      }
+  Eigen::Vector3d sum = Eigen::Vector3d::Zero();
+  double count = 0;
+  for (const Eigen::Vector3d& x : moved)
+    if (reach > 0 && x.dot(direction) >= kOutermost * reach) {
+      sum += x;
+      ++count;
+    }
+  return count > 0 ? Eigen::Vector3d(head + sum / count) : head;
 }
 
-/// For display: the child's head or the middle of several; a leaf ends where its vertices do.
-Eigen::Vector3d tail_of(const Problem& problem, const FitState& state, const JointTree& tree, int bone,
-                        const Eigen::Vector3d& head, const Eigen::Vector3d& centroid) {
+/// For display: the child's head or the middle of several; a leaf ends at the tip of what it moves, in the body.
+Eigen::Vector3d tail_of(const SkeletonFit& fit, const FitState& state, const JointTree& tree, int bone,
+                        const Eigen::Vector3d& centroid) {
+  const Eigen::Vector3d head = tree.joint.col(bone);
   Eigen::Vector3d sum = Eigen::Vector3d::Zero();
   int children = 0;
   for (int b = 0; b < tree.bones(); ++b)
@@ -52,8 +65,11 @@ Eigen::Vector3d tail_of(const Problem& problem, const FitState& state, const Joi
   if (children > 0 && (sum / children - head).norm() > 1e-3) return sum / children;
   const Eigen::Vector3d outwards = centroid - head;
   if (outwards.norm() < 1e-6) return head + Eigen::Vector3d(0, 0.05, 0);
-  const Eigen::Vector3d direction = outwards.normalized();
-  return head + std::max(reach(problem, state.weights, bone, head, direction), outwards.norm()) * direction;
+  const Eigen::Vector3d tip = tip_of(*fit.problem, state.weights, bone, head, outwards.normalized());
+  const Eigen::Vector3d tail = (tip - head).norm() > 1e-3 ? tip : centroid;
+  if (fit.body == nullptr || fit.body->holds(tail) || !fit.body->holds(head)) return tail;
+  const Eigen::Vector3d within = fit.body->brought_in(tail, head);
+  return (within - head).norm() > 1e-3 ? within : tail;
 }
 
 /// root, bone_01, bone_02_L, ...; in a symmetric skeleton bone_02_R mirrors bone_02_L.
@@ -101,11 +117,10 @@ Rig lay_out_skeleton(const Sequence& sequence, const SkeletonFit& fit, const Ske
     names = names_of(tree, bone_centroids(state, problem), mirror, fit.symmetry);
   }
   const Eigen::Matrix3Xd centroid = bone_centroids(state, problem);
-  tree.joint.col(0) = centroid.col(0);
+  tree.joint.col(0) = fit.body == nullptr ? centroid.col(0) : fit.body->middle(centroid.col(0));
   fit.symmetry.apply_to(tree.joint);
   Eigen::Matrix3Xd tail(3, tree.bones());
-  for (int b = 0; b < tree.bones(); ++b)
-    tail.col(b) = tail_of(problem, state, tree, b, tree.joint.col(b), centroid.col(b));
+  for (int b = 0; b < tree.bones(); ++b) tail.col(b) = tail_of(fit, state, tree, b, centroid.col(b));
   fit.symmetry.apply_to(tail);
 
   Rig rig = to_rig(sequence, problem, state.D, state.weights, Transforms::rigid, options.influences);

@@ -65,6 +65,8 @@ Rig refit_skeleton(const Sequence& sequence, const Rig& given, const SkeletonOpt
   const Problem problem(sequence, {0.01, options.threads, options.seed});
   const EdgeWeights edges = rigidness_laplacian(sequence, problem.adjacency(), 1e-3, problem.threads());
   SkeletonFit rig{&problem, &edges, {}, tree_of(problem, given), options.influences, options.smoothness, 4, 0};
+  const Body body(sequence.rest, problem.scaling());
+  if (!options.free_joints && !body.hollow()) rig.body = &body;
   rig.state.D = motion_in(problem, given, std::vector<std::uint8_t>(given.bone_count(), 0), Transforms::rigid);
   rig.state.weights = weights_in(given, options.influences);
   const StepTimer timer(report, "strict joints");

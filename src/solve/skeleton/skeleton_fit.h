@@ -1,6 +1,7 @@
 #pragma once
 
 #include "math/mirror.h"
+#include "solve/skeleton/body.h"
 #include "solve/skeleton/joint_tree.h"
 #include "solve/skeleton/tree.h"
 
@@ -29,7 +30,8 @@ struct SkeletonFit {
   double smoothness = 0;
   int swap_period = 1;
   int phase = 0;
-  // What joints may do: a symmetric skeleton keeps its bones.
+  // What joints may do: lie in the body, or anywhere where it is null; a symmetric skeleton keeps its bones.
+  const Body* body = nullptr;
   Symmetry symmetry = {};
   bool joints_stay = false;
 

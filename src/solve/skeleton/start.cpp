@@ -87,6 +87,7 @@ bool start_from(const MotionClusters& clusters, const Whole& whole, const Skelet
     finished = joint_softly(fit, options, progress);
   } else {
     SkeletonFit smooth{&whole.problem, &whole.edges, {}, {}, fit.influences, kStartSmoothness, 1, 0};
+    smooth.body = fit.body;
     smooth.state.D = clusters.D;
     smooth.state.weights = weights;
     free_iterations(smooth);

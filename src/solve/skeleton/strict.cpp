@@ -10,7 +10,10 @@
 namespace sinew::skeleton {
 namespace {
 
-constexpr double kJointPull = 1e-4;  // of a joint towards its anchor, relative to its stiffness
+// Pull of a joint towards its anchor, relative to its stiffness: one that is to lie in the body, and a free one.
+constexpr double kJointPull = 0.01;
+constexpr double kFreeJointPull = 1e-4;
+constexpr double kApart = 0.025;     // the least distance of two joints in the body: 1 % of the diagonal or more
 constexpr double kFarthest = 3;      // a joint from the centre of the rest pose, whose radius is 1
 constexpr double kConverged = 5e-4;  // stop when E_RMS fell by less than this share over kWindow rounds
 constexpr std::size_t kWindow = 6;
@@ -44,6 +47,9 @@ Eigen::Matrix3Xd anchors_of(const SkeletonFit& fit) {
   Eigen::Matrix3Xd anchor = fit.tree.joint;
   for (int b = 0; b < fit.tree.bones(); ++b)
     if (const int p = fit.tree.parent[at(b)]; p >= 0) anchor.col(b) = joint_anchor(fit.state, centroid, p, b);
+  if (fit.body != nullptr)
+    for (int b = 0; b < fit.tree.bones(); ++b)
+      if (fit.tree.parent[at(b)] >= 0) anchor.col(b) = fit.body->middle(anchor.col(b));
   return anchor;
 }
 
@@ -55,6 +61,33 @@ void keep_near(JointTree& tree) {
       tree.joint.col(b) *= kFarthest / away;
 }
 
+/// Moves a joint away from an earlier one that it would all but coincide with, unless that leads out of the body.
+Eigen::Vector3d apart_from_others(const JointTree& tree, const Body& body, int b, const Eigen::Vector3d& c) {
+  for (int k = 0; k < b; ++k) {
+    if (tree.parent[at(k)] < 0) continue;
+    const Eigen::Vector3d away = c - tree.joint.col(k);
+    if (away.norm() >= kApart || away.norm() < 1e-9) continue;
+    const Eigen::Vector3d moved = tree.joint.col(k) + kApart * away.normalized();
+    return body.holds(moved) ? moved : c;
+  }
+  return c;
+}
+
+/// Joints for the current rotations: in the body, where there is one.
+void place_joints(SkeletonFit& fit, const std::vector<Eigen::Matrix3Xd>& C, const Eigen::Matrix3Xd& anchor,
+                  JointPoses& poses) {
+  const WeightSums& sums = fit.state.sums;
+  const Body* const body = fit.body;
+  if (body == nullptr) {
+    update_joints(sums.S, C, anchor, kFreeJointPull, fit.tree, poses);
+    keep_near(fit.tree);
+    return;
+  }
+  update_joints(sums.S, C, anchor, kJointPull, fit.tree, poses, [&](int b, const Eigen::Vector3d& c) {
+    return apart_from_others(fit.tree, *body, b, body->holds(c) ? c : body->brought_in(c, anchor.col(b)));
+  });
+}
+
 /// Rotations, joints, rotations again for the sums of the current weights.
 void strict_round(SkeletonFit& fit, JointPoses& poses, int steps) {
   const int threads = fit.problem->threads();
@@ -63,8 +96,7 @@ void strict_round(SkeletonFit& fit, JointPoses& poses, int steps) {
   std::vector<RotationFactor> kept;
   update_rotations(fit.tree, sums.S, C, steps, threads, poses, &kept);
   if (!fit.joints_stay) {
-    update_joints(sums.S, C, anchors_of(fit), kJointPull, fit.tree, poses);
-    keep_near(fit.tree);
+    place_joints(fit, C, anchors_of(fit), poses);
     fit.symmetry.apply_to(fit.tree.joint);
     update_rotations(fit.tree, sums.S, C, 1, threads, poses, &kept);
   }
@@ -104,8 +136,7 @@ double settle_tree(SkeletonFit& fit, int rounds) {
   JointPoses poses = poses_of(frames_of(*fit.problem, fit.state.D));
   for (int i = 0; i < rounds; ++i) {
     update_rotations(fit.tree, sums.S, C, 2, fit.problem->threads(), poses);
-    update_joints(sums.S, C, anchor, kJointPull, fit.tree, poses);
-    keep_near(fit.tree);
+    place_joints(fit, C, anchor, poses);
   }
   update_rotations(fit.tree, sums.S, C, 2, fit.problem->threads(), poses);
   const std::vector<Eigen::Matrix3Xd> T = transforms_of(fit.tree, poses);

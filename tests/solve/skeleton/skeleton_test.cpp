@@ -7,6 +7,7 @@
 #include "sinew/core/bounds.h"
 #include "sinew/core/error.h"
 #include "sinew/evaluate/errors.h"
+#include "sinew/evaluate/inside.h"
 #include "sinew/evaluate/skeleton_match.h"
 #include "sinew/make/character.h"
 #include "support/matchers.h"
@@ -102,6 +103,53 @@ TEST(Skeleton, OfAGeneratedCharacterIsStrictAndFitsIt) {
   EXPECT_GE(match.recall, 0.9);
   EXPECT_GE(match.precision, 0.9);
   EXPECT_GE(match.parent_agreement, 0.85);
+}
+
+/// A tube with two hinges about axes that pass beside it: the motion would put the joints outside.
+Sequence hinges_beside_the_tube() {
+  Sequence out = hinged_tube(0, 7, {{2.1F, Vector3(0, 0.6F, 0.8F), {0, 20, 40, 30}}}, 4);
+  // The far half also turns about a line 1.2 units above the tube's middle, at x = 4.3.
+  const std::vector<float> degrees{0, -15, 25, 35};
+  for (std::size_t f = 0; f < out.frame_count(); ++f)
+    for (Eigen::Index v = 0; v < out.rest.positions.cols(); ++v) {
+      const float weight = std::clamp(out.rest.positions(0, v) - 3.8F, 0.0F, 1.0F);
+      const Vector3 centre(4.3F, 1.2F, 0);
+      const Eigen::AngleAxisf turn(weight * degrees[f] * 0.01745329F, Vector3::UnitZ());
+      const Vector3 before = out.frames[f].col(v);
+      out.frames[f].col(v) = centre + turn * (before - centre);
+    }
+  return out;
+}
+
+TEST(Skeleton, HasItsJointsInTheBodyUnlessTheyAreFree) {
+  const Sequence sequence = hinges_beside_the_tube();
+  SkeletonOptions options = quick();
+  options.max_bones = 4;
+  FitReport report;
+  const Inside held = inside_at_rest(solve_skeleton(sequence, options, report));
+  EXPECT_EQ(held.joint_share, 1);
+  EXPECT_EQ(held.worst_percent, 0);
+  EXPECT_GE(held.length_share, 0.9);
+  options.free_joints = true;
+  EXPECT_LT(inside_at_rest(solve_skeleton(sequence, options, report)).joint_share, 1)
+      << "nothing here would leave the body: the test shows nothing";
+}
+
+TEST(Skeleton, MoreDetailNeverMeansFewerBonesAndTheReportHasTheCurve) {
+  const Character character = small_character();
+  SkeletonOptions options = quick();
+  std::vector<std::size_t> bones;
+  for (const Detail detail : {Detail::low, Detail::medium, Detail::high}) {
+    options.detail = detail;
+    FitReport report;
+    bones.push_back(solve_skeleton(character.sequence, options, report).bone_count());
+    ASSERT_GE(report.search.size(), 2U);
+    EXPECT_TRUE(std::any_of(report.search.begin(), report.search.end(),
+                            [&](const SearchRecord& x) { return static_cast<std::size_t>(x.bones) == bones.back(); }));
+  }
+  EXPECT_LE(bones[0], bones[1]);
+  EXPECT_LE(bones[1], bones[2]);
+  EXPECT_LT(bones[0], bones[2]);
 }
 
 TEST(Skeleton, HasNoMoreBonesThanAFewPosesCanTell) {

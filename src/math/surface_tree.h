@@ -1,0 +1,48 @@
+#pragma once
+
+#include <Eigen/Core>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "sinew/core/types.h"
+
+namespace sinew {
+
+/// A hierarchy over the triangles of a surface that answers what is inside and what is nearest.
+///
+/// Inside is read off the generalised winding number [Jacobson 2013]: the share of all directions in which the surface
+/// is seen from within, 1 inside and 0 outside a closed one. A surface with holes has values between, several
+/// components add up, and one that is turned inside out counts as well: inside is where its size is above a half. Far
+/// triangles are seen as one dipole per node [Barill 2018].
+class SurfaceTree {
+ public:
+  /// `triangles`: three vertex numbers each, counter-clockwise seen from outside. Those without area are left out.
+  SurfaceTree(const Eigen::Matrix3Xd& positions, const std::vector<Index>& triangles);
+
+  bool empty() const { return nodes_.empty(); }
+
+  double winding(const Eigen::Vector3d& x) const;
+  bool inside(const Eigen::Vector3d& x) const { return std::abs(winding(x)) > 0.5; }
+
+  /// The nearest point of the surface; x itself where there is none.
+  Eigen::Vector3d nearest(const Eigen::Vector3d& x) const;
+
+ private:
+  struct Node {
+    Eigen::Vector3d low, high;  // bounds
+    Eigen::Vector3d centre;     // weighted by area
+    Eigen::Vector3d normal;     // sum of area vectors
+    double radius;              // of the ball around the centre that holds all
+    std::uint32_t first, last;  // triangles
+    std::uint32_t right;        // its second child; the first comes next; 0: a leaf
+  };
+
+  std::uint32_t build(std::uint32_t first, std::uint32_t last);
+  void summarise(Node& node) const;
+
+  std::vector<Eigen::Matrix3d> corners_;  // of every triangle, as columns
+  std::vector<Node> nodes_;
+};
+
+}  // namespace sinew

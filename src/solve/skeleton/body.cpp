@@ -1,0 +1,83 @@
+#include "solve/skeleton/body.h"
+
+#include <Eigen/Geometry>
+#include <algorithm>
+#include <cmath>
+
+namespace sinew::skeleton {
+namespace {
+
+constexpr double kBelow = 0.01;     // the surface, for a joint that is brought in; half a percent of the diagonal or so
+constexpr double kNear = 0.04;      // to the surface, from where it is brought in by the shortest way
+constexpr double kEnclosed = 0.75;  // mean winding number next to the surface: 1 of a closed one, 1/2 of a sheet
+constexpr std::size_t kLooks = 200;  // for that
+constexpr int kSteps = 24;           // on the way from the anchor, and to the middle
+
+Eigen::Matrix3Xd scaled(const Points& positions, const lbs::Scaling& scaling) {
+  return (positions.cast<double>().colwise() - scaling.center) * scaling.scale;
+}
+
+}  // namespace
+
+Body::Body(const Mesh& rest, const lbs::Scaling& scaling)
+    : surface_(scaled(rest.positions, scaling), triangles_of(rest)) {
+  const Eigen::Matrix3Xd points = scaled(rest.positions, scaling);
+  const std::vector<Index> triangles = triangles_of(rest);
+  const std::size_t step = 3 * std::max<std::size_t>(1, triangles.size() / 3 / kLooks);
+  double seen = 0;
+  double looks = 0;
+  for (std::size_t t = 0; t + 2 < triangles.size(); t += step, ++looks) {
+    const Eigen::Vector3d a = points.col(triangles[t]);
+    const Eigen::Vector3d b = points.col(triangles[t + 1]);
+    const Eigen::Vector3d c = points.col(triangles[t + 2]);
+    const Eigen::Vector3d normal = (b - a).cross(c - a).stableNormalized();
+    const Eigen::Vector3d middle = (a + b + c) / 3;
+    const double below = std::abs(surface_.winding(middle - 0.1 * kBelow * normal));
+    seen += std::max(below, std::abs(surface_.winding(middle + 0.1 * kBelow * normal)));
+  }
+  hollow_ = seen <= kEnclosed * looks;
+}
+
+Eigen::Vector3d Body::middle(const Eigen::Vector3d& x) const {
+  constexpr double kStraight = 0.6;  // of a step must be gained in depth: at the middle the nearest side changes
+  constexpr double kStep = 0.25;     // of the depth
+  Eigen::Vector3d at = x;
+  Eigen::Vector3d side = surface_.nearest(at);
+  if (!holds(at)) {
+    const Eigen::Vector3d in = side - at;
+    if (in.norm() < 1e-9) return x;
+    const Eigen::Vector3d below = side + kBelow * in.normalized();
+    at = holds(below) ? below : Eigen::Vector3d(side + 0.1 * kBelow * in.normalized());
+    if (!holds(at)) return x;
+    side = surface_.nearest(at);
+  }
+  double depth = (at - side).norm();
+  for (int i = 0; i < kSteps && depth > 1e-9; ++i) {
+    const double step = std::max(kStep * depth, 0.2 * kBelow);
+    const Eigen::Vector3d next = at + step / depth * (at - side);
+    const Eigen::Vector3d next_side = surface_.nearest(next);
+    const double reached = (next - next_side).norm();
+    if (reached - depth < kStraight * step) break;
+    at = next;
+    side = next_side;
+    depth = reached;
+  }
+  return at;
+}
+
+Eigen::Vector3d Body::brought_in(const Eigen::Vector3d& x, const Eigen::Vector3d& anchor) const {
+  const Eigen::Vector3d side = surface_.nearest(x);
+  if (const Eigen::Vector3d in = side - x; in.norm() < kNear && in.norm() > 1e-9) {
+    const Eigen::Vector3d below = side + kBelow * in.normalized();
+    if (holds(below)) return below;
+  }
+  Eigen::Vector3d last = anchor;
+  for (int i = 1; i < kSteps; ++i) {
+    const Eigen::Vector3d next = anchor + static_cast<double>(i) / kSteps * (x - anchor);
+    if (!holds(next)) break;
+    last = next;
+  }
+  return last;
+}
+
+}  // namespace sinew::skeleton

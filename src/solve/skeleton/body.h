@@ -1,0 +1,31 @@
+#pragma once
+
+#include "math/surface_tree.h"
+#include "sinew/core/mesh.h"
+#include "solve/lbs/problem.h"
+
+namespace sinew::skeleton {
+
+/// The rest shape, in which the joints of a skeleton are to lie; problem's units, in which its radius is 1.
+class Body {
+ public:
+  Body(const Mesh& rest, const lbs::Scaling& scaling);
+
+  /// Encloses nothing: a sheet, or no faces at all. Joints then go where they will.
+  bool hollow() const { return hollow_; }
+
+  bool holds(const Eigen::Vector3d& x) const { return surface_.inside(x); }
+
+  /// The middle of the limb at x: away from the surface as far as that goes, to where another side is as near.
+  Eigen::Vector3d middle(const Eigen::Vector3d& x) const;
+
+  /// A point inside for one outside: just below the nearest surface where that is near, else the last point inside on
+  /// the way from `anchor`, which is inside.
+  Eigen::Vector3d brought_in(const Eigen::Vector3d& x, const Eigen::Vector3d& anchor) const;
+
+ private:
+  SurfaceTree surface_;
+  bool hollow_ = false;
+};
+
+}  // namespace sinew::skeleton
