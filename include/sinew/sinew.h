@@ -19,6 +19,7 @@
 #include "sinew/core/rig.h"
 #include "sinew/core/sequence.h"
 #include "sinew/evaluate/errors.h"
+#include "sinew/evaluate/inside.h"
 #include "sinew/evaluate/skeleton_match.h"
 #include "sinew/io/checkpoint_file.h"
 #include "sinew/io/io.h"

@@ -22,7 +22,7 @@ constexpr double kSeen = 1.5;      // E_RMS that can be seen
 
 /// What a bone costs, in units of the logarithm of the error; see docs/algorithms/skeleton.md.
 double bone_cost(const SkeletonOptions& options) {
-  constexpr double kMedium = 0.04;
+  constexpr double kMedium = 0.035;
   constexpr double kDetail = 2;  // between two levels
   const double level = options.detail == Detail::low ? kDetail : options.detail == Detail::high ? 1 / kDetail : 1;
   return level * kMedium;

@@ -13,7 +13,6 @@ namespace {
 // Pull of a joint towards its anchor, relative to its stiffness: one that is to lie in the body, and a free one.
 constexpr double kJointPull = 0.01;
 constexpr double kFreeJointPull = 1e-4;
-constexpr double kApart = 0.025;     // the least distance of two joints in the body: 1 % of the diagonal or more
 constexpr double kFarthest = 3;      // a joint from the centre of the rest pose, whose radius is 1
 constexpr double kConverged = 5e-4;  // stop when E_RMS fell by less than this share over kWindow rounds
 constexpr std::size_t kWindow = 6;
@@ -61,18 +60,6 @@ void keep_near(JointTree& tree) {
       tree.joint.col(b) *= kFarthest / away;
 }
 
-/// Moves a joint away from an earlier one that it would all but coincide with, unless that leads out of the body.
-Eigen::Vector3d apart_from_others(const JointTree& tree, const Body& body, int b, const Eigen::Vector3d& c) {
-  for (int k = 0; k < b; ++k) {
-    if (tree.parent[at(k)] < 0) continue;
-    const Eigen::Vector3d away = c - tree.joint.col(k);
-    if (away.norm() >= kApart || away.norm() < 1e-9) continue;
-    const Eigen::Vector3d moved = tree.joint.col(k) + kApart * away.normalized();
-    return body.holds(moved) ? moved : c;
-  }
-  return c;
-}
-
 /// Joints for the current rotations: in the body, where there is one.
 void place_joints(SkeletonFit& fit, const std::vector<Eigen::Matrix3Xd>& C, const Eigen::Matrix3Xd& anchor,
                   JointPoses& poses) {
@@ -84,7 +71,7 @@ void place_joints(SkeletonFit& fit, const std::vector<Eigen::Matrix3Xd>& C, cons
     return;
   }
   update_joints(sums.S, C, anchor, kJointPull, fit.tree, poses, [&](int b, const Eigen::Vector3d& c) {
-    return apart_from_others(fit.tree, *body, b, body->holds(c) ? c : body->brought_in(c, anchor.col(b)));
+    return body->holds(c) ? c : body->brought_in(c, anchor.col(b));
   });
 }
 
