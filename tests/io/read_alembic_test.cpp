@@ -14,7 +14,6 @@ using test::Doubles;
 using test::Floats;
 using test::Ints;
 using test::MeshParts;
-using test::XformParts;
 
 constexpr std::uint8_t kScale = 0 << 4;
 constexpr std::uint8_t kTranslate = 1 << 4;

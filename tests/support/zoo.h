@@ -42,7 +42,7 @@ inline Mesh triangle_mesh(const std::vector<float>& positions, std::vector<Index
 /// A flat grid of columns×rows vertices at unequal distances, as triangles.
 inline Mesh grid_mesh(Index columns, Index rows) {
   Mesh mesh;
-  mesh.positions.resize(3, static_cast<Eigen::Index>(columns * rows));
+  mesh.positions.resize(3, static_cast<Eigen::Index>(columns) * rows);
   for (Index i = 0; i < columns * rows; ++i) {
     const auto x = static_cast<float>(i % columns);
     const auto y = static_cast<float>(i / columns);
@@ -60,7 +60,7 @@ inline Mesh grid_mesh(Index columns, Index rows) {
 /// Many tetrahedra of different sizes that do not touch.
 inline Mesh scattered_tetrahedra(Index count) {
   Mesh mesh;
-  mesh.positions.resize(3, static_cast<Eigen::Index>(4 * count));
+  mesh.positions.resize(3, 4 * static_cast<Eigen::Index>(count));
   for (Index i = 0; i < count; ++i) {
     const auto t = static_cast<float>(i);
     const Vector3 at(3 * std::sin(1.7F * t), 0.8F * t, 3 * std::cos(2.3F * t));
