@@ -59,6 +59,13 @@ TEST(SkeletonMatch, AMissingAndAnInventedJointLowerRecallAndPrecision) {
   EXPECT_EQ(match.parent_agreement, 1) << "joints 1 and 3 are neighbours when 2 is not found";
 }
 
+/// For known joints that were moved from where their bones turn: sliding does not matter.
+SkeletonMatchOptions moved_joints() {
+  SkeletonMatchOptions options;
+  options.slide_percent = 100;
+  return options;
+}
+
 TEST(SkeletonMatch, OneJointFindsOneKnownJoint) {
   // Joints 1 and 2 of the known chain 2.4 % apart; the recovered one has a joint between them, and 2's is elsewhere.
   Rig known = chain(5);
@@ -67,7 +74,7 @@ TEST(SkeletonMatch, OneJointFindsOneKnownJoint) {
   Rig found = known;
   found.bones[1].head.x() += static_cast<float>(0.01 * diagonal);
   found.bones[2].head.y() += 1;
-  const SkeletonMatch match = match_skeletons(found, known);
+  const SkeletonMatch match = match_skeletons(found, known, moved_joints());
   EXPECT_NEAR(match.recall, 2.0 / 3, 1e-9);
   EXPECT_NEAR(match.precision, 3.0 / 4, 1e-9);
   EXPECT_EQ(match.near_recall, 1) << "the joint between the two is near both";
@@ -85,7 +92,7 @@ TEST(SkeletonMatch, TakesTheSecondBestWhereThatLetsBothBeFound) {
   Rig found = known;
   found.bones[1].head = known.bones[1].head + Vector3(0.9F * percent, 0, 0);
   found.bones[2].head = known.bones[1].head - Vector3(1.5F * percent, 0, 0);
-  const SkeletonMatch match = match_skeletons(found, known);
+  const SkeletonMatch match = match_skeletons(found, known, moved_joints());
   EXPECT_EQ(match.recall, 1);
   EXPECT_EQ(match.joints[0].matched, "bone2");
   EXPECT_EQ(match.joints[1].matched, "bone1");
