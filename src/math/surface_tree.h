@@ -30,12 +30,13 @@ class SurfaceTree {
 
  private:
   struct Node {
-    Eigen::Vector3d low, high;  // bounds
-    Eigen::Vector3d centre;     // weighted by area
-    Eigen::Vector3d normal;     // sum of area vectors
-    double radius;              // of the ball around the centre that holds all
-    std::uint32_t first, last;  // triangles
-    std::uint32_t right;        // its second child; the first comes next; 0: a leaf
+    Eigen::Vector3d low = Eigen::Vector3d::Zero();  // bounds
+    Eigen::Vector3d high = Eigen::Vector3d::Zero();
+    Eigen::Vector3d centre = Eigen::Vector3d::Zero();  // weighted by area
+    Eigen::Vector3d normal = Eigen::Vector3d::Zero();  // sum of area vectors
+    double radius = 0;                                 // of the ball around the centre that holds all
+    std::uint32_t first = 0, last = 0;                 // triangles
+    std::uint32_t right = 0;                           // its second child; the first comes next; 0: a leaf
   };
 
   std::uint32_t build(std::uint32_t first, std::uint32_t last);

@@ -44,7 +44,7 @@ bool take(const Problem& problem, Checkpoint* checkpoint, std::string_view phase
   const Eigen::MatrixXd& vertices = saved_array(saved->arrays, "vertices", 2, index(problem.vertex_count()));
   if (motion.cols() == 0 || motion.cols() % 4 != 0)
     throw Error(ErrorKind::input, "checkpoint: its motion is not one of whole bones");
-  if (vertices.minCoeff() < 0 || vertices.row(0).maxCoeff() >= static_cast<double>(motion.cols() / 4))
+  if (vertices.minCoeff() < 0 || vertices.row(0).maxCoeff() >= 0.25 * static_cast<double>(motion.cols()))
     throw Error(ErrorKind::input, "checkpoint: it has vertices in clusters that are not there");
   state.clusters.D = motion;
   for (std::size_t v = 0; v < problem.vertex_count(); ++v) {

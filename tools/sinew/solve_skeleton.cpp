@@ -1,6 +1,3 @@
-#include <map>
-#include <string>
-
 #include "sinew/core/error.h"
 #include "sinew/solve/skeleton.h"
 #include "solve.h"
@@ -12,14 +9,10 @@ Method skeleton_method() {
   Method method;
   method.name = "skeleton";
   method.summary = "a joint hierarchy whose bones only rotate (also: --skeleton)";
-  method.takes = {"--influences", "--smoothness", "--iterations", "--max-bones",
-                  "--max-error",  "--skeleton",   "--rig",        "--fit"};
+  method.takes = {"--influences", "--smoothness", "--iterations", "--max-bones", "--skeleton", "--rig", "--fit"};
   method.add_options = [own](CLI::App& command) {
     command.add_option("--clusters", own->clusters, "Rigid parts to start from, more than the skeleton needs (64)")
         ->check(CLI::Range(1, 1000));
-    command.add_option("--detail", own->detail, "How readily bones are spent where their number is open (medium)")
-        ->transform(CLI::CheckedTransformer(
-            std::map<std::string, Detail>{{"low", Detail::low}, {"medium", Detail::medium}, {"high", Detail::high}}));
     command.add_flag("--keep-all-bones", own->keep_all_bones, "Do not prune bones that hardly matter");
     command.add_flag("--free-joints", own->free_joints, "Let joints leave the body where that lowers the error");
     command.add_flag("--symmetric", own->symmetric,
@@ -32,10 +25,6 @@ Method skeleton_method() {
     if (options.bones && options.max_bones)
       throw Error(ErrorKind::usage, "--bones and --max-bones say the same to --method skeleton: give one of them");
     all.max_bones = options.bones.value_or(options.max_bones.value_or(0));
-    if (all.max_bones > 0 && options.max_error)
-      throw Error(ErrorKind::usage,
-                  "--max-bones and --max-error each say how many bones there are to be: give one of them");
-    all.max_error = options.max_error.value_or(0);
     all.influences = influences_of(options, all.influences);
     if (options.influences == "all")
       throw Error(ErrorKind::usage, "a skeleton has 1 to 8 influences per vertex, not all");

@@ -11,23 +11,18 @@
 
 namespace sinew {
 
-/// How readily bones are spent where their number is open.
-enum class Detail { low, medium, high };
-
 struct SkeletonOptions {
-  int clusters = 64;               // rigid clusters to start from: more than the skeleton will need
-  int max_bones = 0;               // bones go until at most this many are left; 0: no limit
-  Detail detail = Detail::medium;  // where the number of bones is open
-  double max_error = 0;            // instead: as few bones as reach this E_RMS while searching; 0: by detail
-  bool keep_all_bones = false;     // never prune
-  int influences = 4;              // K, 1..8
-  double smoothness = 1e-6;        // ω of the rigidness Laplacian on the final weights [Le2014 §3.7.2]
-  int soft_iterations = 20;        // with joint constraints of growing weight [Le2014 §3.3]
-  int strict_iterations = 60;      // with joints that hold exactly
-  int moves = 110;                 // of bones and joints, tried where max_bones says how many there are to be
-  bool free_joints = false;        // joints may leave the body where that lowers the error
-  bool symmetric = false;          // hierarchy and joints mirror each other where the rest shape does
-  std::string root;                // name of the bone to become the root; empty or "auto": nearest the rest centroid
+  int clusters = 64;            // rigid clusters to start from: more than the skeleton will need
+  int max_bones = 0;            // bones go until at most this many are left; 0: no limit
+  bool keep_all_bones = false;  // never prune
+  int influences = 4;           // K, 1..8
+  double smoothness = 1e-6;     // ω of the rigidness Laplacian on the final weights [Le2014 §3.7.2]
+  int soft_iterations = 20;     // with joint constraints of growing weight [Le2014 §3.3]
+  int strict_iterations = 60;   // with joints that hold exactly
+  int moves = 110;              // of bones and joints, tried where max_bones says how many there are to be
+  bool free_joints = false;     // joints may leave the body where that lowers the error
+  bool symmetric = false;       // hierarchy and joints mirror each other where the rest shape does
+  std::string root;             // name of the bone to become the root; empty or "auto": nearest the rest centroid
   std::uint64_t seed = 1;
   int threads = 0;
   Checkpoint* checkpoint = nullptr;  // where the state is kept now and then

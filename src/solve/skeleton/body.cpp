@@ -46,7 +46,7 @@ Eigen::Vector3d Body::middle(const Eigen::Vector3d& x) const {
   if (!holds(at)) {
     const Eigen::Vector3d in = side - at;
     if (in.norm() < 1e-9) return x;
-    const Eigen::Vector3d below = side + kBelow * in.normalized();
+    Eigen::Vector3d below = side + kBelow * in.normalized();
     at = holds(below) ? below : Eigen::Vector3d(side + 0.1 * kBelow * in.normalized());
     if (!holds(at)) return x;
     side = surface_.nearest(at);

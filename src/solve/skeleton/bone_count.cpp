@@ -4,7 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <map>
 
+#include "solve/lbs/saved_fit.h"
+#include "solve/lbs/weight_samples.h"
 #include "solve/skeleton/moves.h"
 #include "solve/skeleton/saved.h"
 #include "solve/skeleton/strict.h"
@@ -13,128 +17,203 @@ namespace sinew::skeleton {
 
 namespace {
 
-constexpr int kMostBones = 64;     // to which they are added
-constexpr int kFewBones = 40;      // up to which they go one by one, above a sixteenth at a time
-constexpr int kDropRounds = 6;     // after a bone has gone
-constexpr double kGiveUp = 0.8;    // above the least description, where the path ends
-constexpr double kFarAbove = 1.5;  // times the error asked for, the same
-constexpr double kSeen = 1.5;      // E_RMS that can be seen
+constexpr int kTrialRounds = 4;          // before those that are behind are given up
+constexpr double kBehind = 1.4;          // times the least E_RMS of the starts
+constexpr double kFewestClusters = 1.2;  // to start from, times the bones
+constexpr double kMostClusters = 2.0;    // the same
+constexpr double kGoodEnough = 0.5;      // E_RMS below which bones are dropped rather than added
+constexpr double kHardlyRises = 1.03;    // of the error, for which a bone is dropped
+constexpr double kRisesUnseen = 1.3;     // the same below kGoodEnough
+constexpr double kWorthIt = 0.9;         // of the error, for which a sixth more bones are added
+constexpr int kMostBones = 64;           // to which they are added
+constexpr int kMostAnew = 40;            // with which growth starts anew: what more bones cost grows with their cube
+constexpr int kGrowths = 3;              // at most, once none can be dropped
+constexpr int kDropRounds = 10;          // before either is judged
 
-/// What a bone costs, in units of the logarithm of the error; see docs/algorithms/skeleton.md.
-double bone_cost(const SkeletonOptions& options) {
-  constexpr double kMedium = 0.035;
-  constexpr double kDetail = 2;  // between two levels
-  const double level = options.detail == Detail::low ? kDetail : options.detail == Detail::high ? 1 / kDetail : 1;
-  return level * kMedium;
+/// Whether a skeleton with a bone fewer will do: the error hardly rises, or stays too small to see.
+bool will_do(const SkeletonFit& fewer, const SkeletonFit& fit) {
+  const double rise = fewer.e_rms() < kGoodEnough ? kRisesUnseen : kHardlyRises;
+  return fewer.e_rms() <= std::max(kSearchTruncation, rise * fit.e_rms());
 }
 
-/// Length of the description of a skeleton and what it leaves, but for a factor and a constant. Errors far below
-/// `noise` are not seen.
-double description(const SkeletonFit& fit, const SkeletonOptions& options, double noise) {
-  const auto frames = static_cast<double>(fit.problem->frame_count());
-  const double numbers = (1 + frames) / frames;  // of a bone, in rotations: a joint is as much as one more frame
-  return std::log(std::hypot(fit.e_rms(), noise)) + bone_cost(options) * numbers * fit.state.bones();
+/// Takes away bones, that which costs least first, while those left will do.
+void drop_cheap_bones(SkeletonFit& fit, const Progress& progress) {
+  while (fit.state.bones() > 1 && tell(progress, "search", 0)) {
+    SkeletonFit fewer = fit;
+    shrink_to(fewer, fit.state.bones() - 1);
+    if (fewer.e_rms() > kHardlyRises * fit.e_rms()) converge(fewer, kDropRounds);
+    if (!will_do(fewer, fit)) return;
+    fit = std::move(fewer);
+  }
 }
 
-/// How far the search has come.
-struct Path {
-  bool growing = true;  // first of all
-  bool ended = false;
-  double noise = kSearchTruncation;  // E_RMS
-  SkeletonFit best;
+/// Starts with ever fewer bones. What does not depend on the number of bones is done once: the clusters, of numbers
+/// that are a quarter of an octave apart, and their free bones, which go on from where the last start left them.
+class FewerBones {
+ public:
+  FewerBones(const Whole& whole, const SkeletonOptions& options, const SkeletonFit& empty)
+      : whole_(whole), options_(options), empty_(empty) {
+    options_.max_bones = 0;
+  }
+
+  void save(SavedArrays& arrays) const {
+    Eigen::MatrixXd& counts = arrays["free clusters"] = Eigen::MatrixXd(2, static_cast<Eigen::Index>(free_.size()));
+    Eigen::Index i = 0;
+    for (const auto& [count, fit] : free_) {
+      counts.col(i++) << static_cast<double>(count), static_cast<double>(fit.phase);
+      save_fit(fit.state, fmt::format("free {} ", count), arrays);
+    }
+  }
+
+  void take(const SavedArrays& arrays) {
+    const Problem& problem = *empty_.problem;
+    for (const auto& column : saved_array(arrays, "free clusters", 2, -1).colwise()) {
+      const auto count = static_cast<std::size_t>(std::clamp(column(0), 1.0, 1e9));
+      SkeletonFit& fit = free_.insert_or_assign(count, empty_).first->second;
+      fit.phase = static_cast<int>(std::clamp(column(1), 0.0, 1e9));
+      fit.state = saved_fit(arrays, fmt::format("free {} ", count), problem.frame_count(), problem.vertex_count());
+    }
+  }
+
+  /// The best of several starts with so many bones, no more than before, if better than what there is. Those that are
+  /// behind after a few rounds are given up. False: asked to stop.
+  bool start_with(int bones, const Progress& progress, SkeletonFit& fit) {
+    options_.max_bones = bones;
+    std::vector<SkeletonFit> tried;
+    double least = std::numeric_limits<double>::infinity();
+    for (const std::size_t count : cluster_numbers(bones)) {
+      tried.push_back(free_bones(count));
+      SkeletonFit& start = tried.back();
+      if (!joint_softly(start, options_, progress)) return false;
+      strict_rounds(start, 1, 12);
+      converge(start, kTrialRounds);
+      least = std::min(least, start.e_rms());
+    }
+    for (SkeletonFit& start : tried) {
+      if (start.e_rms() > kBehind * least) continue;
+      if (!tell(progress, "search", 0)) return false;
+      converge(start, kStartRounds - kTrialRounds);
+      if (start.state.squares < fit.state.squares) fit = std::move(start);
+    }
+    return true;
+  }
+
+ private:
+  static std::vector<std::size_t> cluster_numbers(int bones) {
+    std::vector<std::size_t> out;
+    for (int quarters = 0;; ++quarters) {
+      const double count = std::round(std::exp2(quarters / 4.0));
+      if (count > kMostClusters * bones) return out;
+      const bool fresh = out.empty() || static_cast<double>(out.back()) < count;
+      if (count >= kFewestClusters * bones && fresh) out.push_back(static_cast<std::size_t>(count));
+    }
+  }
+
+  SkeletonFit free_bones(std::size_t clusters) {
+    const auto [place, fresh] = free_.try_emplace(clusters, empty_);
+    SkeletonFit& fit = place->second;
+    if (fresh || fit.state.bones() < options_.max_bones) {
+      const MotionClusters parts = parts_of(whole_.problem, clusters);
+      fit.state.D = parts.D;
+      fit.state.weights = weights_at(weights_of(parts, fit.influences), whole_.chosen);
+      free_iterations(fit);
+    }
+    shrink_free(fit, options_.max_bones);
+    return fit;
+  }
+
+  const Whole& whole_;
+  SkeletonOptions options_;
+  const SkeletonFit& empty_;
+  std::map<std::size_t, SkeletonFit> free_;  // by the number of clusters
 };
 
-/// What no skeleton explains: the error of the largest, unless that can be seen.
-double noise_below(const SkeletonFit& largest) {
-  return std::clamp(largest.e_rms(), kSearchTruncation, kSeen);
-}
-
-/// Whether a skeleton with fewer bones is to be preferred to the best so far.
-bool better(const SkeletonFit& fewer, const Path& path, const SkeletonOptions& options) {
-  if (options.max_error > 0) return fewer.e_rms() <= options.max_error;
-  return description(fewer, options, path.noise) <= description(path.best, options, path.noise);
-}
-
-/// A sixth more bones where that pays. False where it does not.
-bool grow(const SkeletonOptions& options, double noise, SkeletonFit& fit) {
-  const int bones = fit.state.bones();
-  const int count = std::max(1, bones / 6);
-  const bool to_error = options.max_error > 0;
-  if (bones + count > kMostBones || (to_error && fit.e_rms() <= options.max_error)) return false;
+/// A sixth more bones where that lowers the error markedly: added to those there are or, where that does not do, all
+/// started anew. False: it does not, or asked to stop.
+bool grow_if_worth_it(FewerBones& anew, std::uint64_t seed, const Progress& progress, SkeletonFit& fit) {
+  if (fit.e_rms() < kSearchTruncation || fit.state.bones() >= kMostBones || !tell(progress, "search", 0)) return false;
+  const double worth = fit.e_rms() * (fit.e_rms() < kGoodEnough ? 1 / kRisesUnseen : kWorthIt);
   SkeletonFit more = fit;
-  grow_by(more, count, options.seed + static_cast<std::uint64_t>(bones));
+  grow_by(more, std::max(1, fit.state.bones() / 6), seed + static_cast<std::uint64_t>(fit.state.bones()));
   converge(more, kDropRounds);
-  if (!to_error && description(more, options, noise) >= description(fit, options, noise)) return false;
+  const bool short_of = more.e_rms() > worth && more.state.bones() <= kMostAnew;
+  if (short_of && !anew.start_with(more.state.bones(), progress, more)) return false;
+  if (more.e_rms() > worth) return false;
   fit = std::move(more);
   return true;
 }
 
-/// One step: a sixth more bones while that pays, then fewer. False where the path ends.
-bool step(const SkeletonOptions& options, FitReport& report, Path& path, SkeletonFit& fit) {
-  if (path.growing) {
-    path.growing = grow(options, path.noise, fit);
-    path.best = fit;
-    if (path.growing) return true;
-    path.noise = noise_below(fit);
-    report.search.push_back({fit.state.bones(), fit.e_rms()});
-    return true;
-  }
-  const int bones = fit.state.bones();
-  if (bones < 2) return false;
-  shrink_to(fit, bones - (bones > kFewBones ? 1 + bones / 16 : 1));
-  converge(fit, kDropRounds);
-  report.search.push_back({fit.state.bones(), fit.e_rms()});
-  if (better(fit, path, options)) path.best = fit;
-  if (options.max_error > 0) return fit.e_rms() <= kFarAbove * options.max_error;
-  return description(fit, options, path.noise) < description(path.best, options, path.noise) + kGiveUp;
-}
+/// How far the search for the number of bones has come.
+struct NumberSearch {
+  bool growing = true;  // first of all
+  int started = 0;      // bones that were last started with anew
+  int growths = 0;      // once none can be dropped
+};
 
-void save_path(const Path& path, const FitReport& report, const SkeletonFit& fit, SavedArrays& arrays) {
-  save_skeleton(fit, "", arrays);
-  save_skeleton(path.best, "best ", arrays);
-  arrays["place"] = numbers({path.growing ? 1.0 : 0.0, path.ended ? 1.0 : 0.0, path.noise});
-  Eigen::MatrixXd& curve = arrays["curve"] = Eigen::MatrixXd(2, static_cast<Eigen::Index>(report.search.size()));
-  for (Eigen::Index i = 0; i < curve.cols(); ++i) {
-    const SearchRecord& record = report.search[static_cast<std::size_t>(i)];
-    curve.col(i) << record.bones, record.e_rms;
-  }
-}
+enum class Round { go_on, done, stopped };
 
-void take_path(const SavedArrays& arrays, Path& path, FitReport& report, SkeletonFit& fit) {
-  take_skeleton(arrays, "", fit);
-  take_skeleton(arrays, "best ", path.best);
-  const Eigen::MatrixXd& place = saved_array(arrays, "place", 3, 1);
-  path.growing = place(0) > 0;
-  path.ended = place(1) > 0;
-  path.noise = std::clamp(place(2), kSearchTruncation, kSeen);
-  for (const auto& column : saved_array(arrays, "curve", 2, -1).colwise())
-    report.search.push_back({static_cast<int>(std::clamp(column(0), 0.0, 1e6)), column(1)});
+/// One round of find_number.
+Round find_number_once(FewerBones& anew, const SkeletonOptions& options, const Progress& progress,
+                       const SkeletonFit& empty, NumberSearch& search, SkeletonFit& fit) {
+  if (search.growing) {
+    search.growing = fit.e_rms() >= kGoodEnough && grow_if_worth_it(anew, options.seed, progress, fit);
+    return Round::go_on;
+  }
+  if (fit.state.bones() < 2) return Round::done;
+  drop_cheap_bones(fit, progress);
+  if (fit.state.bones() != search.started) {
+    search.started = fit.state.bones();
+    return anew.start_with(search.started, progress, fit) ? Round::go_on : Round::stopped;
+  }
+  SkeletonFit fewer = empty;
+  if (search.started > 1 && !anew.start_with(--search.started, progress, fewer)) return Round::stopped;
+  if (will_do(fewer, fit)) {
+    fit = std::move(fewer);
+  } else if (search.growths++ < kGrowths && fit.e_rms() < kGoodEnough &&
+             grow_if_worth_it(anew, options.seed, progress, fit)) {
+    search.started = 0;
+  } else {
+    return Round::done;
+  }
+  return Round::go_on;
 }
 
 }  // namespace
 
-bool find_number(const SkeletonOptions& options, FitReport& report, const Progress& progress, SkeletonFit& fit) {
-  Path path;
-  path.best = fit;
+bool find_number(const Whole& whole, const SkeletonOptions& options, const Progress& progress, const SkeletonFit& empty,
+                 SkeletonFit& fit) {
+  FewerBones anew(whole, options, empty);
+  NumberSearch search;
   int round = 0;
   if (const auto saved = resume(options.checkpoint, kFindNumber)) {
-    take_path(saved->arrays, path, report, fit);
+    take_skeleton(saved->arrays, "", fit);
+    anew.take(saved->arrays);
+    const Eigen::MatrixXd& place = saved_array(saved->arrays, "place", 3, 1);
+    search = {place(0) > 0, static_cast<int>(std::clamp(place(1), 0.0, 1e6)),
+              static_cast<int>(std::clamp<double>(place(2), 0, kGrowths))};
     round = static_cast<int>(saved->step);
   }
-  bool go_on = true;
-  while (!path.ended && go_on) {
-    keep(options.checkpoint, kFindNumber, round, [&](SavedArrays& arrays) { save_path(path, report, fit, arrays); });
-    path.ended = !step(options, report, path, fit);
+  while (true) {
+    // A round that is interrupted leaves the place where it began.
+    SavedArrays place;
+    if (options.checkpoint != nullptr) {
+      save_skeleton(fit, "", place);
+      anew.save(place);
+      place["place"] = numbers(
+          {search.growing ? 1.0 : 0.0, static_cast<double>(search.started), static_cast<double>(search.growths)});
+    }
+    const auto keep_place = [&] {
+      keep(options.checkpoint, kFindNumber, round, [&](SavedArrays& arrays) { arrays = place; });
+    };
+    keep_place();
+    const Round end = find_number_once(anew, options, progress, empty, search, fit);
+    if (end == Round::stopped || !tell(progress, "search", end == Round::done ? 1 : 0)) {
+      keep_place();
+      return false;
+    }
+    if (end == Round::done) return true;
     ++round;
-    go_on = tell(progress, "search", path.ended ? 1 : 0);
   }
-  if (!go_on)
-    keep(options.checkpoint, kFindNumber, round, [&](SavedArrays& arrays) { save_path(path, report, fit, arrays); });
-  if (options.max_error > 0 && path.best.e_rms() > options.max_error)
-    report.remark =
-        fmt::format("an E_RMS of {:.3g} is not reached with {} bones", options.max_error, path.best.state.bones());
-  fit = std::move(path.best);
-  return go_on;
 }
 
 }  // namespace sinew::skeleton

@@ -66,7 +66,7 @@ Eigen::Vector3d tail_of(const SkeletonFit& fit, const FitState& state, const Joi
   const Eigen::Vector3d outwards = centroid - head;
   if (outwards.norm() < 1e-6) return head + Eigen::Vector3d(0, 0.05, 0);
   const Eigen::Vector3d tip = tip_of(*fit.problem, state.weights, bone, head, outwards.normalized());
-  const Eigen::Vector3d tail = (tip - head).norm() > 1e-3 ? tip : centroid;
+  Eigen::Vector3d tail = (tip - head).norm() > 1e-3 ? tip : centroid;
   if (fit.body == nullptr || fit.body->holds(tail) || !fit.body->holds(head)) return tail;
   const Eigen::Vector3d within = fit.body->brought_in(tail, head);
   return (within - head).norm() > 1e-3 ? within : tail;

@@ -23,7 +23,6 @@ constexpr std::size_t kSearchVertices = 1500;  // that stand for all while searc
 constexpr std::size_t kMoveVertices = 1000;    // the same where the number of bones is given and many moves are tried
 constexpr std::size_t kSearchFrames = 110;     // at most, the same
 constexpr int kSwapPeriod = 4;                 // every so many passes a vertex tries to exchange a bone
-constexpr int kOpenMoves = 2;                  // times fewer moves where the number of bones is open
 constexpr double kStill = 5e-3;  // E_RMS that the common rigid motion may leave for a sequence to count as not moving
 
 /// The best of several starts, then moves that alternation cannot make; all on a sample of the vertices.
@@ -43,15 +42,7 @@ bool find_skeleton(const Whole& whole, const SkeletonOptions& options, FitReport
   const StepTimer timer(report, "search");
   if (options.max_bones > 0 || options.keep_all_bones)
     return search_skeleton(fit, options.moves, options.seed, options.checkpoint, progress);
-  if (!resumes(options.checkpoint, kSkeletonSearch)) {
-    if (!find_number(options, report, progress, fit)) return false;
-    // Which bones remain when others are dropped depends on the way there: the number that remains is started from
-    // anew.
-    SkeletonOptions told = options;
-    told.max_bones = fit.state.bones();
-    if (told.max_bones > 1 && !best_start(cluster_counts(told), whole, told, progress, empty, fit)) return false;
-  }
-  return search_skeleton(fit, options.moves / kOpenMoves, options.seed, options.checkpoint, progress);
+  return find_number(whole, options, progress, empty, fit);
 }
 
 /// Motion of all frames from that of every `step`-th: each as the nearest of those, carried along with the whole mesh.

@@ -11,7 +11,7 @@ namespace sinew::skeleton {
 namespace {
 
 // Pull of a joint towards its anchor, relative to its stiffness: one that is to lie in the body, and a free one.
-constexpr double kJointPull = 0.01;
+constexpr double kJointPull = 3e-4;
 constexpr double kFreeJointPull = 1e-4;
 constexpr double kFarthest = 3;      // a joint from the centre of the rest pose, whose radius is 1
 constexpr double kConverged = 5e-4;  // stop when E_RMS fell by less than this share over kWindow rounds

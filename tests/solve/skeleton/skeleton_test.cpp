@@ -42,7 +42,7 @@ Sequence hinged_tube(float from, float to, const std::vector<Hinge>& hinges, std
   const auto rings = static_cast<Index>(4 * (to - from)) + 1;
   Sequence out;
   out.name = "hinged tube";
-  out.rest.positions.resize(3, static_cast<Eigen::Index>(rings * kAround));
+  out.rest.positions.resize(3, static_cast<Eigen::Index>(rings) * kAround);
   for (Index i = 0; i < rings * kAround; ++i) {
     const float x = from + 0.25F * static_cast<float>(i / kAround);
     const float angle = 0.1F + 6.2831853F * static_cast<float>(i % kAround) / kAround;
@@ -101,7 +101,7 @@ TEST(Skeleton, OfAGeneratedCharacterIsStrictAndFitsIt) {
   EXPECT_LT(evaluate(rig, character.sequence, 1).rmse_percent, 0.03);
   const SkeletonMatch match = match_skeletons(rig, character.truth);
   EXPECT_GE(match.recall, 0.9);
-  EXPECT_GE(match.precision, 0.8);
+  EXPECT_GE(match.precision, 0.85);  // one to one; by any joint nearby:
   EXPECT_GE(match.near_precision, 0.9);
   EXPECT_GE(match.parent_agreement, 0.85);
 }
@@ -136,28 +136,11 @@ TEST(Skeleton, HasItsJointsInTheBodyUnlessTheyAreFree) {
       << "nothing here would leave the body: the test shows nothing";
 }
 
-TEST(Skeleton, MoreDetailMeansMoreBonesAndTheReportHasTheCurve) {
-  const Character character = small_character();
-  SkeletonOptions options = quick();
-  std::vector<std::size_t> bones;
-  for (const Detail detail : {Detail::low, Detail::high}) {
-    options.detail = detail;
-    FitReport report;
-    bones.push_back(solve_skeleton(character.sequence, options, report).bone_count());
-    ASSERT_GE(report.search.size(), 2U);
-    EXPECT_TRUE(std::any_of(report.search.begin(), report.search.end(),
-                            [&](const SearchRecord& x) { return static_cast<std::size_t>(x.bones) == bones.back(); }));
-  }
-  EXPECT_LT(bones[0], bones[1]);
-}
-
-TEST(Skeleton, OfTwoPosesHasItsJointsWhereTheyBend) {
+TEST(Skeleton, HasNoMoreBonesThanAFewPosesCanTell) {
   const Sequence sequence =
       hinged_tube(0, 7, {{2.1F, Vector3(0, 0.6F, 0.8F), {0, 40}}, {4.3F, Vector3(0, 0.8F, -0.6F), {0, -35}}}, 2);
   FitReport report;
-  SkeletonOptions options = quick();
-  options.max_bones = 3;
-  const Rig rig = solve_skeleton(sequence, options, report);
+  const Rig rig = solve_skeleton(sequence, quick(), report);
   ASSERT_EQ(rig.bone_count(), 3U);
   const double diagonal = bounding_box_diagonal(sequence.rest.positions);
   for (const float x : {2.1F, 4.3F}) {
@@ -203,7 +186,6 @@ TEST(Skeleton, AskedToBeSymmetricIsSoThoughTheMotionIsNot) {
   FitReport report;
   EXPECT_NE(asymmetry(solve_skeleton(sequence, options, report), 1e-4), "") << "the test would see nothing";
   options.symmetric = true;
-  options.max_bones = 5;
   const Rig rig = solve_skeleton(sequence, options, report);
   rig.check();
   EXPECT_EQ(asymmetry(rig, 1e-4), "");
