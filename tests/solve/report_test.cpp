@@ -119,6 +119,12 @@ TEST(Report, SaysWhereTheRoundsRanOut) {
   sma.iterations = 1;
   solve_sma(grid(), sma, report);
   EXPECT_EQ(report.termination, Termination::iteration_limit);
+  SkeletonOptions skeleton;
+  skeleton.max_bones = 3;
+  skeleton.moves = 0;
+  skeleton.strict_iterations = 1;
+  solve_skeleton(grid(), skeleton, report);
+  EXPECT_EQ(report.termination, Termination::iteration_limit);
   sma.iterations = 0;
   solve_sma(grid(), sma, report);
   EXPECT_EQ(report.termination, Termination::converged);

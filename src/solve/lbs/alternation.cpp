@@ -116,6 +116,18 @@ RunEnd iterate(const Problem& problem, const RunOptions& options, RunPlace place
 
 }  // namespace
 
+Termination termination_of(RunEnd end) {
+  switch (end) {
+    case RunEnd::converged:
+      return Termination::converged;
+    case RunEnd::stopped:
+      return Termination::cancelled;
+    case RunEnd::limit:
+      break;
+  }
+  return Termination::iteration_limit;
+}
+
 RunEnd run(const Problem& problem, const RunOptions& options, FitState& state) {
   RunPlace place;
   if (const auto saved = resume(options.checkpoint, options.phase)) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sinew/core/checkpoint.h"
+#include "sinew/core/fit_report.h"
 #include "solve/lbs/bones.h"
 
 namespace sinew::lbs {
@@ -44,6 +45,8 @@ struct RunOptions {
 
 /// Why a run of iterations ended.
 enum class RunEnd { converged, limit, stopped };
+
+Termination termination_of(RunEnd end);
 
 /// Alternates weights and bones with Nesterov extrapolation of the bones, restarted whenever the objective would rise:
 /// the value of the state never increases.

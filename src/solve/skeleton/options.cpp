@@ -2,9 +2,23 @@
 
 #include <fmt/format.h>
 
+#include <regex>
+#include <string>
+
 #include "sinew/core/error.h"
 
 namespace sinew::skeleton {
+namespace {
+
+/// Whether a bone of some skeleton could have this name: root, bone_01, bone_02_L, … (layout.cpp).
+bool possible_name(const std::string& name, int most) {
+  if (name == "root") return true;
+  static const std::regex form("bone_([0-9]{2,5})(_[LR])?");
+  std::smatch found;
+  return std::regex_match(name, found, form) && (most == 0 || std::stoi(found[1]) < most);
+}
+
+}  // namespace
 
 void check_options(const SkeletonOptions& options) {
   const auto refuse = [](const std::string& sentence) { throw Error(ErrorKind::usage, sentence); };
@@ -14,6 +28,10 @@ void check_options(const SkeletonOptions& options) {
     refuse(fmt::format("skeleton: {} influences per vertex, 1 to 8 are possible", options.influences));
   if (options.max_bones < 0) refuse(fmt::format("skeleton: at most {} bones are asked for", options.max_bones));
   if (!(options.smoothness >= 0)) refuse("skeleton: smoothness is negative");
+  if (!options.root.empty() && options.root != "auto" && !possible_name(options.root, options.max_bones))
+    refuse(
+        fmt::format("skeleton: no bone will be called '{}', the root asked for; names are root, bone_01, bone_02_L, …",
+                    options.root));
   if (options.symmetric && !options.root.empty() && options.root != "auto")
     refuse(
         "skeleton: the root of a symmetric skeleton is on its mirror plane: `root` and `symmetric` exclude each other");

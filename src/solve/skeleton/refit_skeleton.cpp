@@ -77,11 +77,11 @@ Rig refit_skeleton(const Sequence& sequence, const Rig& given, const SkeletonOpt
   update_weights(rig);
   rig.state.weights = with_capacity(rig.state.weights, options.influences);
   int rounds = 0;
-  const bool finished = settle_all(rig, options, [&](double error) {
+  const RunEnd end = settle_all(rig, options, [&](double error) {
     report.iterations.push_back({error, now_seconds() - start});
     return tell(progress, "strict joints", std::min(1.0, static_cast<double>(++rounds) / options.strict_iterations));
   });
-  report.termination = finished ? Termination::converged : Termination::cancelled;
+  report.termination = termination_of(end);
   report.bones = rig.state.bones();
   Rig out = to_rig(sequence, problem, rig.state.D, rig.state.weights, Transforms::rigid, options.influences);
   place_given(problem, given, rig.tree, out);

@@ -15,7 +15,7 @@ constexpr const char* kSettleAll = "settle joints";  // loops of a checkpoint
 
 }  // namespace
 
-bool settle_all(SkeletonFit& fit, const SkeletonOptions& options, const RoundDone& done) {
+RunEnd settle_all(SkeletonFit& fit, const SkeletonOptions& options, const RoundDone& done) {
   const int most = options.moves > 0 ? kLoosenings : 0;
   int loosenings = 0;
   if (const auto saved = resume(options.checkpoint, kSettleAll)) {
@@ -23,8 +23,8 @@ bool settle_all(SkeletonFit& fit, const SkeletonOptions& options, const RoundDon
     take_skeleton(saved->arrays, "", fit);
     if (fit.state.bones() != bones) throw Error(ErrorKind::input, "checkpoint: it is of a fit with other bones");
     loosenings = std::min(most, static_cast<int>(saved->step));
-  } else if (!converge(fit, kLoosenRounds, done)) {
-    return false;
+  } else if (converge(fit, kLoosenRounds, done) == RunEnd::stopped) {
+    return RunEnd::stopped;
   }
   const auto keep_place = [&] {
     keep(options.checkpoint, kSettleAll, loosenings, [&](SavedArrays& arrays) { save_skeleton(fit, "", arrays); });
@@ -33,9 +33,9 @@ bool settle_all(SkeletonFit& fit, const SkeletonOptions& options, const RoundDon
   while (loosenings < most) {
     SkeletonFit tried = fit;
     loosen(tried);
-    if (!converge(tried, kLoosenRounds, done)) {
+    if (converge(tried, kLoosenRounds, done) == RunEnd::stopped) {
       keep_place();
-      return false;
+      return RunEnd::stopped;
     }
     const double gained = 1 - tried.e_rms() / fit.e_rms();
     if (gained > 0) fit = std::move(tried);

@@ -5,7 +5,7 @@
 
 namespace sinew::skeleton {
 
-/// Settles under strict joints, influences loosened a few times on the way. False: asked to stop.
-bool settle_all(SkeletonFit& fit, const SkeletonOptions& options, const RoundDone& done);
+/// Settles under strict joints, influences loosened a few times on the way. Says how the last of it ended.
+RunEnd settle_all(SkeletonFit& fit, const SkeletonOptions& options, const RoundDone& done);
 
 }  // namespace sinew::skeleton

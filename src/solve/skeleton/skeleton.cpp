@@ -130,8 +130,8 @@ Rig solve_skeleton(const Sequence& sequence, const SkeletonOptions& options, Fit
     finished = search_and_spread(sequence, options, report, progress, fit);
   }
   const StepTimer timer(report, "strict joints");
-  finished = finished && converge(fit, options.strict_iterations, round_done);
-  report.termination = finished ? Termination::converged : Termination::cancelled;
+  const RunEnd end = finished ? converge(fit, options.strict_iterations, round_done) : RunEnd::stopped;
+  report.termination = termination_of(end);
   report.bones = fit.state.bones();
   return lay_out_skeleton(sequence, fit, options);
 }

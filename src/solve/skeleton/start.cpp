@@ -99,7 +99,7 @@ bool start_from(const MotionClusters& clusters, const Whole& whole, const Skelet
   }
   strict_rounds(fit, 1, 12);
   if (options.max_bones > 0) shrink_to(fit, options.max_bones);
-  return finished && converge(fit, kStartRounds);
+  return finished && converge(fit, kStartRounds) != RunEnd::stopped;
 }
 
 }  // namespace

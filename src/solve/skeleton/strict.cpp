@@ -133,7 +133,7 @@ double settle_tree(SkeletonFit& fit, int rounds) {
   return value;
 }
 
-bool converge(SkeletonFit& fit, int rounds, const RoundDone& done) {
+RunEnd converge(SkeletonFit& fit, int rounds, const RoundDone& done) {
   std::vector<double> errors;
   JointPoses poses = poses_of(frames_of(*fit.problem, fit.state.D));
   JointPoses before = poses;
@@ -141,8 +141,8 @@ bool converge(SkeletonFit& fit, int rounds, const RoundDone& done) {
   double momentum = 1;
   FitState best = fit.state;
   JointTree best_tree = fit.tree;
-  bool go_on = true;
-  for (int i = 0; i < rounds && go_on; ++i) {
+  RunEnd end = RunEnd::limit;
+  for (int i = 0; i < rounds && end == RunEnd::limit; ++i) {
     strict_round(fit, poses, i == 0 ? 6 : 2);
     fit.state.squares = objective(*fit.problem, fit.state.sums, fit.state.D);
     if (fit.state.squares < best.squares) {
@@ -159,9 +159,10 @@ bool converge(SkeletonFit& fit, int rounds, const RoundDone& done) {
       continue;
     }
     errors.push_back(fit.problem->e_rms(best.squares));
-    go_on = !done || done(errors.back());
     if (errors.size() > kWindow && errors[errors.size() - 1 - kWindow] - errors.back() <= kConverged * errors.back())
-      break;
+      end = RunEnd::converged;
+    if (done && !done(errors.back())) end = RunEnd::stopped;
+    if (end == RunEnd::converged) break;
     const double next = 0.5 * (1 + std::sqrt(1 + 4 * momentum * momentum));
     const JointPoses reached = poses;
     const Eigen::Matrix3Xd joint_reached = fit.tree.joint;
@@ -175,7 +176,7 @@ bool converge(SkeletonFit& fit, int rounds, const RoundDone& done) {
   fit.state = best;
   fit.tree = best_tree;
   update_weights(fit);
-  return go_on;
+  return end;
 }
 
 }  // namespace sinew::skeleton

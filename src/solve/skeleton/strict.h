@@ -14,8 +14,8 @@ void strict_rounds(SkeletonFit& fit, int rounds, int steps);
 using RoundDone = std::function<bool(double)>;
 
 /// Alternates under strict joints with Nesterov extrapolation of rotations and joints, restarted when the error would
-/// rise, until nothing is gained or `rounds` are done. False: asked to stop.
-bool converge(SkeletonFit& fit, int rounds, const RoundDone& done = {});
+/// rise, until nothing is gained (converged) or `rounds` are done (limit), or until it is asked to stop (stopped).
+RunEnd converge(SkeletonFit& fit, int rounds, const RoundDone& done = {});
 
 /// Rotations and joints of another tree for the same weights: a few rounds. Returns the squared error but for the
 /// constant of the data. Sums, not weights, are used: the cost does not depend on the number of vertices.

@@ -39,18 +39,6 @@ int slots(const SsdrOptions& options, int bones) {
   return options.influences == 0 ? bones : std::min(options.influences, bones);
 }
 
-Termination termination_of(RunEnd end) {
-  switch (end) {
-    case RunEnd::converged:
-      return Termination::converged;
-    case RunEnd::stopped:
-      return Termination::cancelled;
-    case RunEnd::limit:
-      break;
-  }
-  return Termination::iteration_limit;
-}
-
 SmoothingEdges::SmoothingEdges(const Sequence& sequence, const Problem& problem, const SsdrOptions& options)
     : strength_(options.smoothness) {
   if (!(strength_ > 0)) return;

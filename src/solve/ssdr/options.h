@@ -14,8 +14,6 @@ void check_options(const SsdrOptions& options);
 /// Weight slots per vertex for this many bones.
 int slots(const SsdrOptions& options, int bones);
 
-Termination termination_of(RunEnd end);
-
 /// The smoothness term of the options; edge weights are formed only where they are needed.
 class SmoothingEdges {
  public:
