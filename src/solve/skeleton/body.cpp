@@ -68,7 +68,7 @@ Eigen::Vector3d Body::middle(const Eigen::Vector3d& x) const {
 Eigen::Vector3d Body::brought_in(const Eigen::Vector3d& x, const Eigen::Vector3d& anchor) const {
   const Eigen::Vector3d side = surface_.nearest(x);
   if (const Eigen::Vector3d in = side - x; in.norm() < kNear && in.norm() > 1e-9) {
-    const Eigen::Vector3d below = side + kBelow * in.normalized();
+    Eigen::Vector3d below = side + kBelow * in.normalized();
     if (holds(below)) return below;
   }
   Eigen::Vector3d last = anchor;
