@@ -377,7 +377,8 @@ TEST(Skeleton, RefusesOptionsOutOfRangeAndUnknownRoots) {
   options.max_bones = 3;
   options.strict_iterations = 1;
   options.root = "tail";
-  test::expect_error(ErrorKind::usage, "no bone will be called 'tail'", [&] { solve_skeleton(sequence, options, report); });
+  test::expect_error(ErrorKind::usage, "no bone will be called 'tail'",
+                     [&] { solve_skeleton(sequence, options, report); });
 }
 
 }  // namespace
