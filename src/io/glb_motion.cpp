@@ -1,11 +1,14 @@
 #include "io/glb_motion.h"
 
+#include <fmt/format.h>
+
 #include <Eigen/Geometry>
 #include <Eigen/LU>
 #include <algorithm>
 #include <cmath>
 
 #include "sinew/core/bounds.h"
+#include "sinew/core/error.h"
 
 namespace sinew::gltf {
 namespace {
@@ -114,6 +117,20 @@ Stretch decompose(const Eigen::Matrix3d& A, const Stretch& previous) {
     out.s[flipped] *= -1;
   }
   return out;
+}
+
+std::vector<Clip> clips_of(const Rig& rig) {
+  if (rig.clips.empty()) return {{"motion", 0, rig.frame_count()}};
+  std::size_t frame = 0;
+  for (const Clip& clip : rig.clips) {
+    if (clip.first_frame != frame || clip.frames == 0)
+      throw Error(ErrorKind::input, fmt::format("rig: clip '{}' has {} frames from {}, expected at least one from {}",
+                                                clip.name, clip.frames, clip.first_frame, frame));
+    frame += clip.frames;
+  }
+  if (frame != rig.frame_count())
+    throw Error(ErrorKind::input, fmt::format("rig: clips hold {} frames, there are {}", frame, rig.frame_count()));
+  return rig.clips;
 }
 
 bool has_hierarchy(const Rig& rig) {

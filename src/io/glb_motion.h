@@ -28,6 +28,10 @@ struct BoneTracks {
   std::vector<float> inner;        // F×4; empty for rigid rigs
 };
 
+/// The clips of a rig, one called "motion" where it has none. Throws Error{input} when they do not partition its
+/// frames.
+std::vector<Clip> clips_of(const Rig& rig);
+
 /// True when the rig's parents can be written as a node hierarchy: a jointed rig whose parents are well enough
 /// conditioned in every frame to express their children in.
 bool has_hierarchy(const Rig& rig);

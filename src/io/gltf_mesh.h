@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "io/gltf_document.h"
+#include "io/skinned_scene.h"
 #include "sinew/core/mesh.h"
 #include "sinew/io/io.h"
 
@@ -11,22 +12,15 @@ namespace sinew::gltf {
 
 /// One glTF mesh, its primitives joined, in the mesh's own space. Vertices as the file has them are "raw"; those that
 /// differ only in what is drawn on them are one control point.
-struct MeshData {
+struct MeshData : ControlPoints {
   std::string name;
-  Points positions;                          // 3×n, control points
-  std::vector<Index> control_point;          // of each raw vertex; kUnused for raw vertices nothing refers to
-  std::vector<Index> corners;                // raw vertex, three per triangle
-  std::vector<int> materials;                // per triangle, -1: none
-  std::vector<float> normals;                // raw×3, zero where the primitive has none; empty when none has
-  std::vector<std::vector<float>> uvs;       // per set: raw×2, or empty
-  std::vector<std::vector<float>> colors;    // per set: raw×4, or empty
-  std::vector<std::size_t> first_influence;  // n+1: influences of control point v are first[v] .. first[v + 1)
-  std::vector<Index> joints;                 // distinct within a control point
-  std::vector<double> weights;               // as in the file
-  double weight_tolerance = 0;               // how far from 1 a sum may be without a word
-  std::size_t influence_slots = 0;           // 4 × joint sets
-  std::vector<Points> targets;               // morph targets: 3×n offsets
-  std::vector<Points> target_normals;        // the same for normals, or empty
+  std::vector<Index> control_point;        // of each raw vertex; kUnused for raw vertices nothing refers to
+  std::vector<Index> corners;              // raw vertex, three per triangle
+  std::vector<int> materials;              // per triangle, -1: none
+  std::vector<float> normals;              // raw×3, zero where the primitive has none; empty when none has
+  std::vector<std::vector<float>> uvs;     // per set: raw×2, or empty
+  std::vector<std::vector<float>> colors;  // per set: raw×4, or empty
+  double weight_tolerance = 0;             // how far from 1 a sum may be without a word
 
   static constexpr Index kUnused = 0xFFFFFFFF;
 };

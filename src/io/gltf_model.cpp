@@ -17,34 +17,6 @@ namespace {
 
 constexpr double kBindTolerance = 1e-4;
 
-bool invertible(const Eigen::Affine3d& m) {
-  const double size = m.linear().norm();
-  return m.matrix().allFinite() && std::abs(m.linear().determinant()) > 1e-12 * size * size * size;
-}
-
-bool glob_match(std::string_view pattern, std::string_view text) {
-  std::size_t p = 0;
-  std::size_t t = 0;
-  std::size_t star = std::string_view::npos;
-  std::size_t mark = 0;
-  while (t < text.size()) {
-    if (p < pattern.size() && (pattern[p] == '?' || (pattern[p] == text[t] && pattern[p] != '*'))) {
-      ++p;
-      ++t;
-    } else if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      mark = t;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      t = ++mark;
-    } else {
-      return false;
-    }
-  }
-  while (p < pattern.size() && pattern[p] == '*') ++p;
-  return p == pattern.size();
-}
-
 std::vector<Joint> read_skin(const Document& document, std::size_t skin) {
   const Json& object = document.at("skins", skin);
   const std::string where = fmt::format("skin {}", skin);
@@ -198,24 +170,6 @@ CornerAttribute<3> collect_normals(const Model& model, const Mesh& rest) {
   return out;
 }
 
-void restore_names(const Model& model, Mesh& mesh) {
-  const auto names = [&](const char* key, auto& sets) {
-    const Json noted = fact(model, key);
-    if (!noted.is_array()) return;
-    for (std::size_t i = 0; i < std::min(sets.size(), noted.size()); ++i)
-      if (noted[i].is_string()) sets[i].name = noted[i].template get<std::string>();
-  };
-  names("uv_names", mesh.uv_sets);
-  names("color_names", mesh.color_sets);
-  const Json pieces = fact(model, "pieces");
-  if (!pieces.is_array()) {
-    if (mesh.pieces.size() < 2) mesh.pieces.clear();
-    return;
-  }
-  for (std::size_t i = 0; i < std::min(mesh.pieces.size(), pieces.size()); ++i)
-    if (pieces[i].is_string()) mesh.pieces[i].name = pieces[i].get<std::string>();
-}
-
 /// Exact times of an own animation: what the writer noted, where it rounds to the keys.
 std::vector<double> exact_times(const Json& animation, const std::vector<double>& keys) {
   const Json noted = animation.value("/extras/sinew/times"_json_pointer, Json());
@@ -312,10 +266,25 @@ Mesh rest_mesh(const Document& document, const Model& model, const ReadOptions& 
   if (!computed) out.normals = collect_normals(model, out);
   out.appearance = read_appearance(document, options);
   if (model.own)
-    restore_names(model, out);
+    restore_mesh_names(*model.facts, out);
   else if (out.pieces.size() < 2)
     out.pieces.clear();
   return out;
+}
+
+SkinnedScene skinned_scene(const Document& document, const Model& model) {
+  SkinnedScene out;
+  out.file = document.name();
+  for (const Node& node : model.scene.nodes) out.nodes.push_back({node.name, node.parent});
+  out.order = model.scene.order;
+  out.parts = model.parts;
+  for (const MeshData& mesh : model.meshes) out.meshes.push_back(&mesh);
+  out.facts = model.facts;
+  return out;
+}
+
+PoseAt poses(const Model& model, const Timeline& timeline) {
+  return [&](std::size_t f) { return pose_at(model.scene, timeline.frames[f].animation, timeline.frames[f].time); };
 }
 
 Timeline timeline(const Document& document, const Model& model, const ReadOptions& options) {

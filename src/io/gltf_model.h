@@ -8,28 +8,12 @@
 #include "io/gltf_document.h"
 #include "io/gltf_mesh.h"
 #include "io/gltf_scene.h"
+#include "io/skinned_scene.h"
 #include "sinew/core/mesh.h"
 #include "sinew/core/sequence.h"
 #include "sinew/io/io.h"
 
 namespace sinew::gltf {
-
-/// A joint as one mesh sees it.
-struct Joint {
-  std::size_t node = 0;
-  Eigen::Affine3d inverse_bind = Eigen::Affine3d::Identity();
-};
-
-/// A mesh where a node shows it. A node without skin is the only joint of its own mesh. Posed, control point p is
-/// sum_j w_j · global(joint_j) · inverse_bind_j · p; at rest it is bind · p.
-struct Part {
-  std::string name;
-  std::size_t node = 0;
-  std::size_t mesh = 0;  // in Model::meshes
-  bool skinned = false;
-  std::vector<Joint> joints;
-  Eigen::Affine3d bind = Eigen::Affine3d::Identity();
-};
 
 /// Everything in a file that moves vertices.
 struct Model {
@@ -62,5 +46,9 @@ struct Timeline {
   std::vector<Clip> clips;
 };
 Timeline timeline(const Document& document, const Model& model, const ReadOptions& options);
+
+/// What rig_of_scene and sequence_of_scene take; both refer to the model.
+SkinnedScene skinned_scene(const Document& document, const Model& model);
+PoseAt poses(const Model& model, const Timeline& timeline);
 
 }  // namespace sinew::gltf

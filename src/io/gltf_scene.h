@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "io/gltf_document.h"
+#include "io/skinned_scene.h"
 #include "sinew/io/io.h"
 
 namespace sinew::gltf {
@@ -42,12 +43,6 @@ struct Animation {
   std::string name;
   std::vector<Track> tracks;
   std::vector<double> frames;  // times at which the animation is sampled
-};
-
-/// The state of all nodes at one time.
-struct ScenePose {
-  std::vector<Eigen::Affine3d> global;       // per node
-  std::vector<std::vector<double>> weights;  // per node, of morph targets
 };
 
 /// Nodes, their order and the animations of a file.

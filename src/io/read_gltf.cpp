@@ -6,61 +6,14 @@
 #include "sinew/io/output_file.h"
 
 namespace sinew {
-namespace gltf {
-namespace {
-
-/// Poses one part in one frame; `out` is 3×n. Evaluated in double, rounded once.
-void pose_part(const MeshData& mesh, const Part& part, const ScenePose& pose, Eigen::Ref<Points> out) {
-  std::vector<Eigen::Affine3d> joints;
-  joints.reserve(part.joints.size());
-  for (const Joint& joint : part.joints) joints.push_back(pose.global[joint.node] * joint.inverse_bind);
-  const std::vector<double>& weights = pose.weights[part.node];
-  for (Eigen::Index v = 0; v < mesh.positions.cols(); ++v) {
-    Eigen::Vector3d p = mesh.positions.col(v).cast<double>();
-    for (std::size_t r = 0; r < mesh.targets.size(); ++r)
-      if (weights[r] != 0) p += weights[r] * mesh.targets[r].col(v).cast<double>();
-    if (!part.skinned) {
-      out.col(v) = (joints[0] * p).cast<float>();
-      continue;
-    }
-    Eigen::Vector3d sum = Eigen::Vector3d::Zero();
-    const auto row = static_cast<std::size_t>(v);
-    for (std::size_t i = mesh.first_influence[row]; i < mesh.first_influence[row + 1]; ++i)
-      sum += mesh.weights[i] * (joints[mesh.joints[i]] * p);
-    out.col(v) = sum.cast<float>();
-  }
-}
-
-}  // namespace
-}  // namespace gltf
 
 Sequence parse_gltf_sequence(std::span<const std::byte> bytes, const std::filesystem::path& folder,
                              const ReadOptions& options, const std::string& name) {
   const gltf::Document document(bytes, folder, name);
   const gltf::Model model = gltf::read_model(document, options);
-  Sequence out;
-  out.name = std::filesystem::path(name).stem().string();
-  out.rest = gltf::rest_mesh(document, model, options);
-  gltf::Timeline timeline = gltf::timeline(document, model, options);
-  const double size = static_cast<double>(timeline.frames.size()) * static_cast<double>(out.vertex_count()) * 12;
-  if (size > static_cast<double>(options.max_bytes))
-    document.refuse(fmt::format("{} frames of {} vertices would take {:.0f} GiB", timeline.frames.size(),
-                                out.vertex_count(), size / (1024.0 * 1024 * 1024)));
-  out.frames = Frames(timeline.frames.size(), out.vertex_count());
-  for (std::size_t f = 0; f < timeline.frames.size(); ++f) {
-    const gltf::ScenePose pose = gltf::pose_at(model.scene, timeline.frames[f].animation, timeline.frames[f].time);
-    PointsMap frame = out.frames[f];
-    Eigen::Index first = 0;
-    for (const gltf::Part& part : model.parts) {
-      const gltf::MeshData& mesh = model.meshes[part.mesh];
-      gltf::pose_part(mesh, part, pose, frame.middleCols(first, mesh.positions.cols()));
-      first += mesh.positions.cols();
-    }
-  }
-  out.times = std::move(timeline.seconds);
-  out.clips = std::move(timeline.clips);
-  out.check();
-  return out;
+  const gltf::Timeline timeline = gltf::timeline(document, model, options);
+  return sequence_of_scene(gltf::skinned_scene(document, model), gltf::rest_mesh(document, model, options),
+                           {timeline.seconds, timeline.clips}, gltf::poses(model, timeline), options);
 }
 
 std::optional<GltfExtension> parse_gltf_extension(std::span<const std::byte> bytes, const std::string& extension,

@@ -6,6 +6,7 @@
 #include "io/glb_builder.h"
 #include "io/glb_mesh.h"
 #include "io/glb_motion.h"
+#include "io/rig_facts.h"
 #include "sinew/core/error.h"
 #include "sinew/io/gltf.h"
 #include "sinew/io/output_file.h"
@@ -145,20 +146,6 @@ std::vector<float> target_weights(const Rig& rig, const std::vector<std::size_t>
   return out;
 }
 
-std::vector<Clip> clips_of(const Rig& rig) {
-  if (rig.clips.empty()) return {{"motion", 0, rig.frame_count()}};
-  std::size_t frame = 0;
-  for (const Clip& clip : rig.clips) {
-    if (clip.first_frame != frame || clip.frames == 0)
-      throw Error(ErrorKind::input, fmt::format("rig: clip '{}' has {} frames from {}, expected at least one from {}",
-                                                clip.name, clip.frames, clip.first_frame, frame));
-    frame += clip.frames;
-  }
-  if (frame != rig.frame_count())
-    throw Error(ErrorKind::input, fmt::format("rig: clips hold {} frames, there are {}", frame, rig.frame_count()));
-  return rig.clips;
-}
-
 void add_animations(const Rig& rig, bool hierarchy, const std::vector<std::size_t>& targets, const Layout& layout,
                     GlbBuilder& out) {
   if (rig.frame_count() == 0) return;
@@ -183,34 +170,6 @@ void add_animations(const Rig& rig, bool hierarchy, const std::vector<std::size_
     out.close_view();
     out.append("animations", std::move(animation.entry));
   }
-}
-
-/// What glTF has no place for: read back by parse_gltf_rig.
-Json facts(const Rig& rig, bool hierarchy) {
-  Json sinew = {{"format", 1},
-                {"transforms", rig.transforms == Transforms::rigid ? "rigid" : "affine"},
-                {"jointed", rig.jointed},
-                {"influences", rig.weights.influences},
-                {"frames", rig.frame_count()},
-                {"clips", !rig.clips.empty()}};
-  for (const Bone& bone : rig.bones) {
-    Json entry = {{"name", bone.name}, {"tail", vector_json(bone.tail)}};
-    if (!hierarchy && bone.parent >= 0) entry["parent"] = bone.parent;
-    sinew["bones"].push_back(std::move(entry));
-  }
-  if (!rig.rest.pieces.empty())
-    for (const Piece& piece : rig.rest.pieces)
-      if (piece.vertices > 0) sinew["pieces"].push_back(piece.name);
-  if (rig.rest.normals.empty()) sinew["normals"] = "computed";
-  for (const auto& uv : rig.rest.uv_sets) sinew["uv_names"].push_back(uv.name);
-  for (const auto& color : rig.rest.color_sets) sinew["color_names"].push_back(color.name);
-  if (rig.notes.empty()) return sinew;
-  Json notes = Json::parse(rig.notes, nullptr, false);
-  if (notes.is_discarded())
-    sinew["notes_text"] = rig.notes;
-  else
-    sinew["notes"] = std::move(notes);
-  return sinew;
 }
 
 void add_extension(const GltfExtension& extension, GlbBuilder& out) {
@@ -238,7 +197,7 @@ std::vector<std::byte> glb_bytes(const Rig& rig, const WriteOptions& options,
   const bool hierarchy = gltf::has_hierarchy(rig);
   const std::vector<std::size_t> targets = gltf::effective_corrections(rig);
   out.root["asset"] = {{"version", "2.0"}, {"generator", options.generator}};
-  out.root["asset"]["extras"]["sinew"] = gltf::facts(rig, hierarchy);
+  out.root["asset"]["extras"]["sinew"] = rig_facts(rig, hierarchy);
   gltf::add_appearance(rig.rest.appearance, out);
   gltf::add_bones(rig, hierarchy, names, layout, out);
   gltf::add_mesh_nodes(gltf::add_meshes(rig, targets, out), names, layout, out);
