@@ -18,6 +18,7 @@
 #include "sinew/io/obj.h"
 #include "sinew/io/output_file.h"
 #include "sinew/io/pc2.h"
+#include "sinew/io/usd.h"
 
 namespace {
 
@@ -94,6 +95,8 @@ struct Files {
     write_mdd(folder / "a.mdd", sequence.frames, sequence.times);
     write_npz(folder / "a.npz", sequence);
     write_glb(folder / "a.glb", rig);
+    write_usd_rig(folder / "a.usda", rig);
+    write_usd_sequence(folder / "s.usda", sequence);
   }
   ~Files() {
     std::error_code ignored;
@@ -220,6 +223,32 @@ void write_glb_rig(benchmark::State& state) {
       [&] { return same_rig(read_gltf_rig(files().folder / "b.glb")); });
 }
 
+void read_usd_bones(benchmark::State& state) {
+  Rig rig;
+  run(
+      state, "a.usda", mesh_vertices(), [&] { rig = read_usd_rig(files().folder / "a.usda"); },
+      [&] { return same_rig(rig); });
+}
+
+void write_usd_bones(benchmark::State& state) {
+  run(
+      state, "a.usda", mesh_vertices(), [&] { write_usd_rig(files().folder / "b.usda", files().rig); },
+      [&] { return same_rig(read_usd_rig(files().folder / "b.usda")); });
+}
+
+void read_usd_frames(benchmark::State& state) {
+  Sequence sequence;
+  run(
+      state, "s.usda", frame_vertices(), [&] { sequence = read_usd_sequence(files().folder / "s.usda"); },
+      [&] { return sequence.frames.data() == files().sequence.frames.data(); });
+}
+
+void write_usd_frames(benchmark::State& state) {
+  run(
+      state, "s.usda", frame_vertices(), [&] { write_usd_sequence(files().folder / "t.usda", files().sequence); },
+      [&] { return read_usd_sequence(files().folder / "t.usda").frames.data() == files().sequence.frames.data(); });
+}
+
 void add(const char* name, const std::function<void(benchmark::State&)>& function) {
   benchmark::RegisterBenchmark(name, function)->UseManualTime()->Unit(benchmark::kMillisecond);
 }
@@ -238,6 +267,10 @@ int main(int argc, char** argv) {
   add("write NPZ", write_npz_sequence);
   add("read GLB rig", read_glb_rig);
   add("write GLB rig", write_glb_rig);
+  add("read USD rig", read_usd_bones);
+  add("write USD rig", write_usd_bones);
+  add("read USD sequence", read_usd_frames);
+  add("write USD sequence", write_usd_frames);
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
   benchmark::RunSpecifiedBenchmarks();

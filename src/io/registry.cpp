@@ -16,6 +16,7 @@
 #include "sinew/io/npz.h"
 #include "sinew/io/obj.h"
 #include "sinew/io/pc2.h"
+#include "sinew/io/usd.h"
 
 namespace sinew {
 namespace {
@@ -35,6 +36,7 @@ struct Format {
   Rig (*read_rig)(const fs::path&, const ReadOptions&) = nullptr;
   void (*write_sequence)(const fs::path&, const Sequence&) = nullptr;
   void (*write_rig)(const fs::path&, const Rig&, const WriteOptions&) = nullptr;
+  bool two_layers = false;      // rigs keep their second layer
   bool selects_frames = false;  // read_sequence takes the rest frame and leaves out frames as the options ask
 };
 
@@ -44,6 +46,7 @@ template <auto write_cache>
 void write_cache_and_rest(const fs::path& path, const Sequence& sequence);
 void write_glb_file(const fs::path& path, const Rig& rig, const WriteOptions& options);
 void write_single_obj(const fs::path& path, const Sequence& sequence);
+void write_usd_file(const fs::path& path, const Rig& rig, const WriteOptions& options);
 
 constexpr std::array kFormats{
     Format{.extension = ".obj", .read_sequence = read_single_obj, .write_sequence = write_single_obj},
@@ -53,8 +56,23 @@ constexpr std::array kFormats{
     Format{.extension = ".glb",
            .read_sequence = read_gltf_sequence,
            .read_rig = read_gltf_rig,
-           .write_rig = write_glb_file},
-    Format{.extension = ".gltf", .read_sequence = read_gltf_sequence, .read_rig = read_gltf_rig},
+           .write_rig = write_glb_file,
+           .two_layers = true},
+    Format{.extension = ".gltf", .read_sequence = read_gltf_sequence, .read_rig = read_gltf_rig, .two_layers = true},
+    Format{.extension = ".usda",
+           .read_sequence = read_usd_sequence,
+           .read_rig = read_usd_rig,
+           .write_sequence = write_usd_sequence,
+           .write_rig = write_usd_file,
+           .selects_frames = true},
+    Format{.extension = ".usdz",
+           .read_sequence = read_usd_sequence,
+           .read_rig = read_usd_rig,
+           .write_sequence = write_usd_sequence,
+           .write_rig = write_usd_file,
+           .selects_frames = true},
+    Format{.extension = ".usd", .read_sequence = read_usd_sequence, .read_rig = read_usd_rig, .selects_frames = true},
+    Format{.extension = ".usdc", .read_sequence = read_usd_sequence, .read_rig = read_usd_rig, .selects_frames = true},
     Format{.extension = ".npz", .read_sequence = read_npz_file, .write_sequence = write_npz},
 };
 
@@ -79,6 +97,8 @@ bool can(const Format& format, FileUse use) {
       return format.write_sequence != nullptr;
     case FileUse::write_rig:
       return format.write_rig != nullptr;
+    case FileUse::keep_two_layers:
+      return format.two_layers;
   }
   return false;
 }
@@ -250,6 +270,10 @@ void write_single_obj(const fs::path& path, const Sequence& sequence) {
 
 void write_glb_file(const fs::path& path, const Rig& rig, const WriteOptions& options) {
   write_glb(path, rig, options);
+}
+
+void write_usd_file(const fs::path& path, const Rig& rig, const WriteOptions&) {
+  write_usd_rig(path, rig);
 }
 
 /// The rest mesh goes first: a cache is never there without its mesh.

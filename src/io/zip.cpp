@@ -63,11 +63,19 @@ class Record {
 };
 
 /// The fields that a local header and a directory entry share: version, flags, method, date, checksum, sizes, lengths.
-void add_common(Record& record, std::uint32_t crc, std::uint32_t size, const std::string& name) {
+void add_common(Record& record, std::uint32_t crc, std::uint32_t size, const std::string& name, std::size_t extra) {
   constexpr std::uint16_t kVersion = 20;
   constexpr std::uint32_t kFirstDate = 0x0021U << 16;  // 1 January 1980, 0:00: the earliest that zip can state
   record.add(kVersion).add(std::uint16_t{0}).add(std::uint16_t{0}).add(kFirstDate).add(crc).add(size).add(size);
-  record.add(static_cast<std::uint16_t>(name.size())).add(std::uint16_t{0});
+  record.add(static_cast<std::uint16_t>(name.size())).add(static_cast<std::uint16_t>(extra));
+}
+
+/// Bytes of an extra field after which the contents start at a multiple of `alignment`: none, or four and more.
+std::size_t padding(std::uint64_t offset, const std::string& name, std::size_t alignment) {
+  const std::size_t beyond = static_cast<std::size_t>((offset + kLocalSize + name.size()) % alignment);
+  std::size_t out = beyond == 0 ? 0 : alignment - beyond;
+  while (out > 0 && out < 4) out += alignment;
+  return out;
 }
 
 [[noreturn]] void refuse(const std::string& name, const std::string& what) {
@@ -143,7 +151,7 @@ std::map<std::string, ZipEntry> list_zip(const ByteSource& source, const std::st
 }
 
 std::size_t find_zip_contents(const ByteSource& source, const ZipEntry& entry, const std::string& name) {
-  if (!entry.stored) refuse(name, "compressed or encrypted; expected a plain archive as np.savez writes it");
+  if (!entry.stored) refuse(name, "compressed or encrypted; expected a plain archive, as np.savez and usdzip write it");
   const std::vector<std::byte> header =
       entry.local < source.size() ? source.read(entry.local, kLocalSize) : std::vector<std::byte>();
   if (header.size() < kLocalSize || load<std::uint32_t>(header, 0) != kLocalSignature)
@@ -154,7 +162,7 @@ std::size_t find_zip_contents(const ByteSource& source, const ZipEntry& entry, c
   return start;
 }
 
-void write_zip(const std::filesystem::path& path, const std::vector<ZipMember>& members) {
+void write_zip(const std::filesystem::path& path, const std::vector<ZipMember>& members, std::size_t alignment) {
   OutputFile file(path);
   Record directory;
   std::uint64_t offset = 0;
@@ -169,15 +177,20 @@ void write_zip(const std::filesystem::path& path, const std::vector<ZipMember>& 
     for (const auto part : member.parts) size += part.size();
     limited(offset + size);
     for (const auto part : member.parts) crc = extend_crc(crc, part);
+    const std::size_t extra = padding(offset, member.name, alignment);
     Record local;
     local.add(kLocalSignature);
-    add_common(local, crc, limited(size), member.name);
+    add_common(local, crc, limited(size), member.name, extra);
     local.add_text(member.name);
+    if (extra > 0) {
+      constexpr std::uint16_t kPaddingTag = 0x1986;
+      local.add(kPaddingTag).add(static_cast<std::uint16_t>(extra - 4)).add_text(std::string(extra - 4, '\0'));
+    }
     file.write(local.bytes());
     for (const auto part : member.parts) file.write(part);
 
     directory.add(kEntrySignature).add(std::uint16_t{20});
-    add_common(directory, crc, limited(size), member.name);
+    add_common(directory, crc, limited(size), member.name, 0);
     // Comment length, disk, internal attributes (16 bits each), external attributes, offset of the local header.
     directory.add(std::uint16_t{0}).add(std::uint16_t{0}).add(std::uint16_t{0}).add(std::uint32_t{0});
     directory.add(limited(offset)).add_text(member.name);

@@ -10,7 +10,7 @@
 
 #include "io/byte_source.h"
 
-/// Just enough zip for NPZ: stored members, one disk, below 4 GiB.
+/// Just enough zip for NPZ and USDZ: stored members, one disk, below 4 GiB.
 namespace sinew {
 
 /// CRC-32 as zip and PNG have it, of bytes that follow those of checksum `crc`; 0 where none do.
@@ -36,7 +36,11 @@ struct ZipMember {
   std::vector<std::span<const std::byte>> parts;
 };
 
-/// Throws Error{output}; no dates are written, so that equal contents give equal files.
-void write_zip(const std::filesystem::path& path, const std::vector<ZipMember>& members);
+/// Contents of every member of a USD package start at a multiple of this.
+inline constexpr std::size_t kPackageAlignment = 64;
+
+/// Throws Error{output}; no dates are written, so that equal contents give equal files. The contents of every member
+/// start at a multiple of `alignment`, at most 65535.
+void write_zip(const std::filesystem::path& path, const std::vector<ZipMember>& members, std::size_t alignment = 1);
 
 }  // namespace sinew

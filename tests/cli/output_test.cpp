@@ -120,6 +120,22 @@ TEST_F(Outputs, ASignalWhileTheFileIsWrittenLeavesTheOldOne) {
   }
 }
 
+TEST_F(Outputs, AFormatOfBothKeepsARigARigAndASequenceASequence) {
+  for (const auto& [input, kind] : {std::pair{"rig.glb", "rig"}, std::pair{"walk.pc2", "sequence"}}) {
+    const Result converted = run({"convert", input, "-o", "out.usda"});
+    ASSERT_EQ(converted.status, 0) << converted.err;
+    const Result info = run({"info", "out.usda", "--json"});
+    ASSERT_EQ(info.status, 0) << info.err;
+    EXPECT_EQ(nlohmann::json::parse(info.out)["kind"], kind);
+  }
+}
+
+TEST_F(Outputs, TwoLayersAreRefusedWhereTheyWouldBeLost) {
+  const Result result = run({"compress", "rig.glb", "-o", "out.usda"});
+  EXPECT_EQ(result.status, 2);
+  EXPECT_NE(result.err.find("does not hold two layers"), std::string::npos) << result.err;
+}
+
 TEST_F(Outputs, HelpNamesEveryFormatThatCanBeReadOrWritten) {
   const std::string convert = run({"convert", "--help"}).out;
   for (const FileUse use :

@@ -13,6 +13,7 @@
 #include "sinew/io/obj.h"
 #include "sinew/io/pc2.h"
 #include "sinew/io/two_layer_gltf.h"
+#include "sinew/io/usd.h"
 
 namespace {
 
@@ -29,6 +30,29 @@ constexpr const char* kHandMade =
     "# comment\r\nmtllib a.mtl\r\ng default\r\nv 1 2 3 1\r\nv +.5 -1e-3 1E2 \\\r\n 0.2 0.3 0.4\r\nv 0 0 1\r\n"
     "vt .5\r\nvt 1 0 0\r\nvn 0 0 2\r\nvn 1 0 0\r\ns 1\r\ng arm left\r\nusemtl red\r\nf -3/1/1 -2/-1/2 -1//-1\r\n"
     "usemtl\r\nf 1 2 3 # again\r\nl 1 2\r\no b\r\nv 1e-50 1 1\r\nv 2 1 1\r\nv 3 1 1\r\nf 4 5 6\r\n";
+
+/// A layer of what our writer has no use for: classes, references, variants, transforms, comments.
+constexpr const char* kLayer = R"(#usda 1.0
+( "about" customLayerData = { string a = "b" } upAxis = "Z" framesPerSecond = 12 )
+class "_c" { point3f[] points = [(0, 0, 0), (1, 0, 0), (0, 2, 0)] }  # a comment
+def Xform "x" ( variants = { string v = "one" } prepend variantSets = "v" )
+{
+    variantSet "v" = { "one" ( ) { double3 xformOp:translate.timeSamples = { 0: (0, 0, 0), 2.5: (1, 2, 3), } } "two" { } }
+    float3 xformOp:rotateXYZ = (10, 20, 30); quatf xformOp:orient = (1, 0, 0, 0.5)
+    uniform token[] xformOpOrder = ["xformOp:translate", "xformOp:rotateXYZ", "!invert!xformOp:orient"]
+    def Mesh "m" ( inherits = </_c> ) {
+        int[] faceVertexCounts = [3]
+        int[] faceVertexIndices = [0, 1, 2]
+        texCoord2f[] primvars:st = [(0, 1)] ( interpolation = "constant" )
+        rel material:binding = </x/k>
+        def GeomSubset "g" { int[] indices = [0] rel material:binding = </x/k> }
+    }
+    def Material "k" { token outputs:surface.connect = </x/k/s.outputs:surface>
+        def Shader "s" { uniform token info:id = "UsdPreviewSurface" color3f inputs:diffuseColor.connect = </x/k/t.outputs:rgb> }
+        def Shader "t" { uniform token info:id = "UsdUVTexture" asset inputs:file = @@@a.png@@@ } }
+    def "copy" ( references = </x/m> ) { }
+}
+)";
 
 /// The first array of an archive that holds its members as they are.
 std::vector<std::byte> first_member(const std::vector<std::byte>& archive) {
@@ -156,6 +180,14 @@ int main(int argc, char** argv) {
   const Rig layered = two_layer_rig(small);
   write_glb(folder / "gltf/two_layer.glb", layered);
   write_glb(folder / "gltf/packed.glb", layered, {}, std::vector{two_layer_extension(layered, true)});
+  Rig rigid = small_rig(small);
+  rigid.transforms = Transforms::rigid;
+  rigid.motion = Motion(2, 2);
+  rigid.motion(1, 1) << 0, -1, 0, 3, 1, 0, 0, -1, 0, 0, 1, 0;
+  write_usd_rig(made(folder / "usd") / "rig.usda", rigid);
+  write_usd_rig(folder / "usd/rig.usdz", rigid);
+  write_usd_sequence(folder / "usd/small.usda", small);
+  test::write_text(folder / "usd/hand.usda", kLayer);
   OutputFile packed(made(folder / "two_layer") / "packed");
   packed.write(std::span<const std::byte>(packed_model()));
   packed.commit();

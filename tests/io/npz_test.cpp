@@ -188,7 +188,7 @@ TEST(ReadNpz, CompressedArchivesAreRefusedWithAHint) {
   for (std::size_t i = 0; i + 12 < bytes.size(); ++i)
     if (bytes[i] == std::byte{'P'} && bytes[i + 1] == std::byte{'K'} && bytes[i + 2] == std::byte{1})
       test::put(bytes, i + 10, std::uint16_t{8});
-  expect_error(ErrorKind::input, "compressed or encrypted; expected a plain archive as np.savez writes it",
+  expect_error(ErrorKind::input, "compressed or encrypted; expected a plain archive, as np.savez and usdzip write it",
                [&] { parse_npz(bytes, "a.npz"); });
 }
 

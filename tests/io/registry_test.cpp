@@ -288,7 +288,8 @@ TEST(FilesRead, AreTheFileWhatLiesBesideItAndWhatAFolderHolds) {
 
 TEST(ExtensionsFor, AreThoseOfTheFormatsThatCanDoIt) {
   EXPECT_THAT(extensions_for(FileUse::read_positions), ElementsAre(".pc2", ".mdd"));
-  EXPECT_THAT(extensions_for(FileUse::write_rig), ElementsAre(".glb"));
+  EXPECT_THAT(extensions_for(FileUse::write_rig), ElementsAre(".glb", ".usda", ".usdz"));
+  EXPECT_THAT(extensions_for(FileUse::keep_two_layers), ElementsAre(".glb", ".gltf"));
   EXPECT_TRUE(usable_for(FileUse::write_rig, "a/B.GLB"));
   EXPECT_FALSE(usable_for(FileUse::write_rig, "a.gltf"));
   EXPECT_FALSE(usable_for(FileUse::read_sequence, "folder"));

@@ -54,6 +54,10 @@ void run(Request request) {
   std::vector<std::filesystem::path> all = request.examples;
   all.push_back(request.rig);
   check_outputs({{"-o", request.out}}, all);
+  if (!usable_for(FileUse::keep_two_layers, request.out))
+    throw Error(ErrorKind::usage,
+                fmt::format("{}: a file of this kind does not hold two layers; `sinew reduce` makes one",
+                            request.out.string()));
   request.options.max_error = request.max_error / 1000;
   Rig rig = read_rig_file(request.rig);
   if (rig.two_layer)

@@ -49,16 +49,16 @@ std::optional<Rig> rig_of(const SequenceInputs& inputs) {
 void run(const Request& request) {
   check_outputs({{"-o", request.output, OutputKind::frames}}, files_named(*request.inputs));
   const auto stop_if_asked = [] { stop_if_interrupted("interrupted: nothing was written"); };
-  if (usable_for(FileUse::write_rig, request.output)) {
-    const std::optional<Rig> given = rig_of(*request.inputs);
-    const Rig rig = given ? *given : as_morphs(read_inputs(*request.inputs));
-    stop_if_asked();
-    write_rig(request.output, rig);
-  } else {
-    const Sequence sequence = read_inputs(*request.inputs);
-    stop_if_asked();
+  const bool takes_rigs = usable_for(FileUse::write_rig, request.output);
+  const std::optional<Rig> rig = takes_rigs ? rig_of(*request.inputs) : std::nullopt;
+  const Sequence sequence = rig ? Sequence() : read_inputs(*request.inputs);
+  stop_if_asked();
+  if (rig)
+    write_rig(request.output, *rig);
+  else if (takes_rigs && !usable_for(FileUse::write_sequence, request.output))
+    write_rig(request.output, as_morphs(sequence));
+  else
     write_sequence(request.output, sequence);
-  }
   for (const std::filesystem::path& file : files_written(request.output)) fmt::print("{}\n", file.string());
 }
 
@@ -75,11 +75,13 @@ void add_convert(CLI::App& app) {
                               fmt::join(extensions_for(FileUse::write_rig), ", ")))
       ->required();
   command.footer(sequence_help() + R"(
-A rig is posed in every frame. A rig written as .glb stays one; a sequence becomes one morph target per frame.
+A rig stays one where the format holds rigs, and is posed in every frame where it does not. A sequence in a format of
+rigs alone becomes one morph target per frame.
 
 Examples:
   sinew convert rig.glb -o frames.pc2
   sinew convert walk.abc -o walk.glb
+  sinew convert rig.glb -o rig.usdz
   sinew convert rest.obj frames.pc2 -o obj-frames --frames 0:100:10)");
   command.callback([request] { run(*request); });
 }

@@ -89,9 +89,12 @@ void add_corrections(Rig& rig, const Sequence& sequence, const SolveOptions& opt
 void add_correct(CLI::App& app) {
   CLI::App& command = *app.add_subcommand("correct", "Add corrections of the rest pose to a rig from any solver");
   auto request = std::make_shared<Request>();
-  command.add_option("RIG", request->rig, "A skinned .glb or .gltf")->required();
+  command.add_option("RIG", request->rig, "A file with a rig")->required();
   request->inputs = add_sequence_inputs(command);
-  command.add_option("-o,--output", request->output, "The corrected rig to write, .glb")->required();
+  command
+      .add_option("-o,--output", request->output,
+                  fmt::format("The corrected rig to write ({})", fmt::join(extensions_for(FileUse::write_rig), ", ")))
+      ->required();
   auto* const rank =
       command.add_option("--rank", request->options.rank, "How many corrections (10)")->check(CLI::Range(0, 1000));
   command.add_option("--max-error", request->options.max_error, "Instead: as few as reach this E_RMS")

@@ -59,9 +59,9 @@ std::shared_ptr<SequenceInputs> add_sequence_inputs(CLI::App& command, bool requ
   command.add_option("--frames", inputs->frames, "A:B:STEP, only frames A to B-1 in steps, counted from 0")
       ->group(group);
   command.add_option("--rest", inputs->read.rest, "Rest pose: a frame number or a file")->group(group);
-  command.add_option("--clip", inputs->read.clip, "Animation of a .glb, by name or number (all)")->group(group);
+  command.add_option("--clip", inputs->read.clip, "Animation of a rig, by name or number (all)")->group(group);
   command.add_option("--mesh", inputs->read.mesh, "Only meshes whose name matches, e.g. 'Body*' (all)")->group(group);
-  command.add_option("--fps", inputs->read.frames_per_second, "Frames per second to sample a .glb at (its keys)")
+  command.add_option("--fps", inputs->read.frames_per_second, "Frames per second to sample a rig at (its keys)")
       ->check(CLI::PositiveNumber)
       ->group(group);
   return inputs;
@@ -85,7 +85,7 @@ namespace {
 Sequence read_part(const std::vector<std::filesystem::path>& group, const ReadOptions& options) {
   const bool whole =
       options.clip.empty() && options.mesh.empty() && options.frames_per_second == 0 && options.rest.empty();
-  if (whole && group.size() == 1 && usable_for(FileUse::read_rig, group.front()) &&
+  if (whole && group.size() == 1 && usable_for(FileUse::keep_two_layers, group.front()) &&
       std::filesystem::is_regular_file(group.front()) && read_gltf_extension(group.front(), kTwoLayerExtension)) {
     return select_frames(pose_all(read_rig_file(group.front())), options.first_frame, options.last_frame,
                          options.frame_step);

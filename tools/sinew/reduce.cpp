@@ -71,8 +71,11 @@ void run(Request request) {
 void add_reduce(CLI::App& app) {
   CLI::App& command = *app.add_subcommand("reduce", "Fewer influences per vertex, and what that costs");
   auto request = std::make_shared<Request>();
-  command.add_option("RIG", request->rig, "A skinned .glb or .gltf")->required();
-  command.add_option("-o,--output", request->out, "The .glb to write")->required();
+  command.add_option("RIG", request->rig, "A file with a rig")->required();
+  command
+      .add_option("-o,--output", request->out,
+                  fmt::format("The rig to write ({})", fmt::join(extensions_for(FileUse::write_rig), ", ")))
+      ->required();
   command.add_option("--influences", request->options.influences, "Influences per vertex")
       ->check(CLI::Range(1, 65536))
       ->capture_default_str();

@@ -337,7 +337,9 @@ void add_solve(CLI::App& app) {
   CLI::App& command = *app.add_subcommand("solve", "Find bones, weights and motion for an animated mesh");
   auto request = std::make_shared<Request>();
   request->inputs = add_sequence_inputs(command);
-  command.add_option("-o,--output", request->output, "The rig to write, .glb; required but for --dry-run");
+  command.add_option("-o,--output", request->output,
+                     fmt::format("The rig to write ({}); required but for --dry-run",
+                                 fmt::join(extensions_for(FileUse::write_rig), ", ")));
   const auto methods = std::make_shared<std::vector<Method>>(solve_methods());
   add_shared_options(command, *request);
   add_method_options(command, *methods, *request);

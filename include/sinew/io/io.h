@@ -13,14 +13,14 @@
 
 /// Files in and out. Which function you want:
 ///   read_sequence   any supported input as a Sequence (by extension or folder contents)
-///   read_rig        a skinned GLB/glTF as a Rig
-///   write_rig       a Rig as GLB
-///   write_sequence  posed frames as .pc2, .mdd, .npz, .abc or a folder of OBJ files
+///   read_rig        a skinned GLB/glTF or USD file as a Rig
+///   write_rig       a Rig as GLB or USD
+///   write_sequence  posed frames as .pc2, .mdd, .npz, .abc, .usda, .usdz or a folder of OBJ files
 ///   files_read, files_written, same_file
 ///                   before writing: would an output take the place of an input?
 ///   extensions_for  which files can be read or written at all
 /// The functions of one format are in the header of that format (sinew/io/obj.h, pc2.h, mdd.h, npz.h, gltf.h,
-/// alembic.h).
+/// usd.h, alembic.h).
 namespace sinew {
 
 /// What a file can be used for.
@@ -30,6 +30,7 @@ enum class FileUse {
   read_rig,
   write_sequence,
   write_rig,
+  keep_two_layers,  // a rig in it may have a second layer
 };
 
 /// The extensions that can be used so, in lower case and with their dot.
@@ -45,10 +46,11 @@ bool usable_for(FileUse use, const std::filesystem::path& path);
 using Warnings = std::function<void(std::string_view sentence)>;
 
 struct ReadOptions {
-  std::string clip;              // glTF: name or number of the animation to bake; empty: all of them
-  std::string mesh;              // glob over mesh names; empty: all
-  double frames_per_second = 0;  // glTF: sampling rate; 0: at the keys when all tracks share them, else 30
-  std::string rest;              // frame number or file to use as the rest pose; empty: the input's own
+  std::string clip;  // glTF, USD: name or number of the animation to bake; empty: all of them
+  std::string mesh;  // glob over mesh names; empty: all
+  /// glTF, USD: sampling rate; 0: glTF at the keys when all tracks share them, else 30; USD at all samples there are.
+  double frames_per_second = 0;
+  std::string rest;  // frame number or file to use as the rest pose; empty: the input's own
   /// Frames to keep: first, first + step, ... < last, counted from 0. read_sequence leaves out the others whatever the
   /// format; formats that can, do not load them.
   std::size_t first_frame = 0;
@@ -60,9 +62,9 @@ struct ReadOptions {
   Warnings warn;
 };
 
-/// Reads a sequence from one path (.glb, .gltf, .abc, a folder of OBJ frames, a folder with rest.obj and frames.pc2 or
-/// frames.mdd, .npz, a .pc2 or .mdd with NAME.obj beside it, a single OBJ as one frame) or from two (REST.obj
-/// CACHE.pc2|mdd). The result satisfies Sequence::check(). Throws Error{input}.
+/// Reads a sequence from one path (.glb, .gltf, .usda, .usdz, .abc, a folder of OBJ frames, a folder with rest.obj and
+/// frames.pc2 or frames.mdd, .npz, a .pc2 or .mdd with NAME.obj beside it, a single OBJ as one frame) or from two
+/// (REST.obj CACHE.pc2|mdd). The result satisfies Sequence::check(). Throws Error{input}.
 Sequence read_sequence(const std::vector<std::filesystem::path>& paths, const ReadOptions& options = {});
 
 /// Reads a skinned model: weights, bones and their motion at the animation's keys. The result satisfies Rig::check().
@@ -72,11 +74,12 @@ struct WriteOptions {
   std::string generator = "sinew";  // glTF asset.generator
 };
 
-/// Writes a rig as GLB: to a temporary file beside the target, renamed when complete. Throws Error{output}.
+/// Writes a rig in the format that the extension names (.glb, .usda, .usdz): to a temporary file beside the target,
+/// renamed when complete. Throws Error{output}.
 void write_rig(const std::filesystem::path& path, const Rig& rig, const WriteOptions& options = {});
 
-/// Writes the posed frames in the format that the extension names (.pc2, .mdd, .npz, .abc; a path without extension:
-/// OBJ folder). PC2 and MDD hold positions only: the rest mesh goes beside them as NAME.obj.
+/// Writes the posed frames in the format that the extension names (.pc2, .mdd, .npz, .abc, .usda, .usdz; a path without
+/// extension: OBJ folder). PC2 and MDD hold positions only: the rest mesh goes beside them as NAME.obj.
 void write_sequence(const std::filesystem::path& path, const Sequence& sequence);
 
 /// The files that read_sequence looks at for this path: itself, for positions only the mesh beside it, for a folder its
