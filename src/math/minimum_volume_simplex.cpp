@@ -11,9 +11,9 @@
 #include <limits>
 #include <random>
 
+#include "math/decompositions.h"
 #include "math/facet_program.h"
 #include "math/gemm.h"
-#include "math/symmetric_eigen.h"
 #include "sinew/core/error.h"
 
 namespace sinew {

@@ -1,7 +1,6 @@
 #include "math/mirror.h"
+#include "math/decompositions.h"
 
-#include <Eigen/Cholesky>
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
 #include <nanoflann.hpp>
@@ -50,12 +49,13 @@ void combine(const Eigen::Matrix3Xd& points, const Eigen::Vector3d& image, const
   const double reach = std::sqrt(squared[static_cast<std::size_t>(out.count) - 1]);
   for (int i = 0; i < out.count; ++i) {
     const auto n = static_cast<std::size_t>(i);
-    constraint.col(i) << (points.col(out.point[n]) - image) / reach, 1;
+    constraint.col(i).head<3>() = (points.col(out.point[n]) - image) / reach;
+    constraint(3, i) = 1;
     ease[i] = 1 / (squared[n] / (reach * reach) + 1e-3);
   }
   Eigen::Matrix4d normal = constraint * ease.asDiagonal() * constraint.transpose();
   normal.diagonal().head<3>().array() += 1e-3 * normal.diagonal().maxCoeff();  // flat neighbourhoods span a plane only
-  const Eigen::Vector4d y = normal.ldlt().solve(Eigen::Vector4d::UnitW());
+  const Eigen::Vector4d y = solve_symmetric(normal, Eigen::Vector4d::UnitW());
   Eigen::VectorXd w = ease.asDiagonal() * (constraint.transpose() * y);
   w /= w.sum();
   for (int i = 0; i < out.count; ++i) out.weight[static_cast<std::size_t>(i)] = w[i];
@@ -72,10 +72,10 @@ MirrorFit best_mirror_plane(const Eigen::Matrix3Xd& points) {
   if (!(diagonal > 0)) return best;
   const Eigen::Vector3d mean = points.rowwise().mean();
   const Eigen::Matrix3Xd centred = points.colwise() - mean;
-  const Eigen::SelfAdjointEigenSolver<Eigen::Matrix3d> principal(centred * centred.transpose());
+  const SymmetricEigen3 principal = symmetric_eigen3(centred * centred.transpose());
 
   std::vector<Eigen::Vector3d> normals{Eigen::Vector3d::UnitX(), Eigen::Vector3d::UnitZ(), Eigen::Vector3d::UnitY()};
-  for (int i = 0; i < 3; ++i) normals.emplace_back(principal.eigenvectors().col(i));
+  for (int i = 0; i < 3; ++i) normals.emplace_back(principal.vectors.col(i));
   const Cloud cloud{points};
   Tree tree(3, cloud, nanoflann::KDTreeSingleIndexAdaptorParams(10));
   tree.buildIndex();

@@ -1,7 +1,6 @@
 #include "math/nnls.h"
+#include "math/decompositions.h"
 
-#include <Eigen/Cholesky>
-#include <Eigen/Eigenvalues>
 #include <vector>
 
 namespace sinew {
@@ -21,7 +20,7 @@ Eigen::VectorXd solve_free(const Eigen::Ref<const Eigen::MatrixXd>& G, const Eig
     h[i] = g[at[static_cast<std::size_t>(i)]];
     for (Eigen::Index j = 0; j < n; ++j) H(i, j) = G(at[static_cast<std::size_t>(i)], at[static_cast<std::size_t>(j)]);
   }
-  const Eigen::VectorXd y = H.ldlt().solve(h);
+  const Eigen::VectorXd y = solve_symmetric(H, h);
   Eigen::VectorXd x = Eigen::VectorXd::Zero(g.size());
   for (Eigen::Index i = 0; i < n; ++i) x[at[static_cast<std::size_t>(i)]] = y[i];
   return x;
@@ -99,13 +98,13 @@ Eigen::VectorXd nonnegative_least_squares(const Eigen::Ref<const Eigen::MatrixXd
 
 Eigen::VectorXd truncated_least_squares(const Eigen::Ref<const Eigen::MatrixXd>& G,
                                         const Eigen::Ref<const Eigen::VectorXd>& g, double threshold) {
-  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(G);
-  const double largest = eigen.eigenvalues()[G.rows() - 1];
+  const SymmetricEigen eigen = symmetric_eigen(G);
+  const double largest = eigen.values[G.rows() - 1];
   Eigen::VectorXd x = Eigen::VectorXd::Zero(g.size());
   for (Eigen::Index i = 0; i < g.size(); ++i) {
-    const double value = eigen.eigenvalues()[i];
+    const double value = eigen.values[i];
     if (value <= threshold * threshold * largest || value <= 0) continue;
-    x += eigen.eigenvectors().col(i) * (eigen.eigenvectors().col(i).dot(g) / value);
+    x += eigen.vectors.col(i) * (eigen.vectors.col(i).dot(g) / value);
   }
   return x;
 }

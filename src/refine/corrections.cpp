@@ -1,10 +1,7 @@
 #include "sinew/refine/corrections.h"
 
-#include <Eigen/Cholesky>
-#include <Eigen/Eigenvalues>
 #include <Eigen/Geometry>
 #include <Eigen/LU>
-#include <Eigen/QR>
 #include <algorithm>
 #include <cmath>
 #include <random>
@@ -12,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "core/index.h"
+#include "math/decompositions.h"
 #include "math/gemm.h"
 #include "math/parallel.h"
 #include "sinew/core/bounds.h"
@@ -76,8 +74,7 @@ Eigen::Matrix3d guarded_inverse(const Eigen::Matrix3d& A, bool& near_singular) {
   near_singular = false;
   if (bound >= kSmallestStretch) return A.inverse();
   const Eigen::Matrix3d AtA = A.transpose() * A;
-  const Eigen::Vector3d squares =
-      Eigen::SelfAdjointEigenSolver<Eigen::Matrix3d>(AtA, Eigen::EigenvaluesOnly).eigenvalues();
+  const Eigen::Vector3d squares = symmetric_eigenvalues3(AtA);
   near_singular = squares[0] < kSmallestStretch * kSmallestStretch;
   if (!near_singular) return A.inverse();
   return (AtA + kDamping * Eigen::Matrix3d::Identity()).inverse() * A.transpose();
@@ -108,12 +105,6 @@ Eigen::MatrixXf rest_residuals(const Residuals& residuals, int threads, std::siz
   return out;
 }
 
-/// Orthonormal columns that span those of M (and more where these are dependent).
-Eigen::MatrixXd orthonormal_basis(const Eigen::MatrixXd& M) {
-  const Eigen::HouseholderQR<Eigen::MatrixXd> qr(M);
-  return qr.householderQ() * Eigen::MatrixXd::Identity(M.rows(), M.cols());
-}
-
 /// The first `rank` right singular vectors of X (3V×F), as columns: F×rank. From the Gram matrix where F is small, else
 /// by randomised subspace iteration.
 Eigen::MatrixXd leading_time_courses(const Eigen::MatrixXf& X, Eigen::Index rank, const CorrectionOptions& options) {
@@ -125,8 +116,7 @@ Eigen::MatrixXd leading_time_courses(const Eigen::MatrixXf& X, Eigen::Index rank
       const Eigen::MatrixXd part = X.middleRows(row, std::min(kRows, X.rows() - row)).cast<double>();
       gemm(Op::transpose, Op::none, 1.0, part, part, 1.0, gram, options.threads);
     }
-    const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(gram);
-    return eigen.eigenvectors().rightCols(rank).rowwise().reverse();
+    return symmetric_eigen(gram).vectors.rightCols(rank).rowwise().reverse();
   }
   std::mt19937_64 random(options.seed);
   Eigen::MatrixXf Q(F, rank + kOversampling);
@@ -136,13 +126,13 @@ Eigen::MatrixXd leading_time_courses(const Eigen::MatrixXf& X, Eigen::Index rank
   for (int i = 0; i <= kPowerIterations; ++i) {
     gemm(Op::none, Op::none, 1.0F, X, Q, 0.0F, Y, options.threads);
     gemm(Op::transpose, Op::none, 1.0F, X, Y, 0.0F, Q, options.threads);
-    Q = orthonormal_basis(Q.cast<double>()).cast<float>();
+    Q = orthonormal_columns(Q.cast<double>()).cast<float>();
   }
   gemm(Op::none, Op::none, 1.0F, X, Q, 0.0F, Y, options.threads);
   Eigen::MatrixXf gram(Q.cols(), Q.cols());
   gemm(Op::transpose, Op::none, 1.0F, Y, Y, 0.0F, gram, options.threads);
-  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(gram.cast<double>());
-  return Q.cast<double>() * eigen.eigenvectors().rightCols(rank).rowwise().reverse();
+  const SymmetricEigen eigen = symmetric_eigen(gram.cast<double>());
+  return Q.cast<double>() * eigen.vectors.rightCols(rank).rowwise().reverse();
 }
 
 /// Ũ and q while they are fitted.
@@ -174,7 +164,7 @@ void fit_offsets(const Residuals& residuals, Model& model, int threads) {
                      }
                    }
                    H.diagonal().array() += kRidge * H.trace() / static_cast<double>(3 * R) + 1e-300;
-                   const Eigen::VectorXd u = H.selfadjointView<Eigen::Lower>().llt().solve(g);
+                   const Eigen::VectorXd u = solve_definite(H, g);
                    for (Eigen::Index r = 0; r < R; ++r) model.offsets.block<3, 1>(3 * v, r) = u.segment<3>(3 * r);
                  }
                });
@@ -201,7 +191,7 @@ double fit_coefficients(const Residuals& residuals, Model& model, int threads) {
       }
       Eigen::MatrixXd ridged = H;
       ridged.diagonal().array() += kRidge * H.trace() / static_cast<double>(R) + 1e-300;
-      const Eigen::VectorXd q = ridged.llt().solve(g);
+      const Eigen::VectorXd q = solve_definite(ridged, g);
       model.coefficients.row(f) = q.transpose();
       remaining[at] = std::max(0.0, total - 2 * q.dot(g) + q.dot(H * q));
     }
@@ -214,8 +204,8 @@ double fit_coefficients(const Residuals& residuals, Model& model, int threads) {
 /// Turns the components, whose coefficients are orthonormal, so that they are orthogonal in the rest pose too and come
 /// by falling energy, each with largest coefficient 1. The product of offsets and coefficients is unchanged.
 void order_components(Model& model) {
-  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(model.offsets.transpose() * model.offsets);
-  const Eigen::MatrixXd turn = eigen.eigenvectors().rowwise().reverse();
+  const SymmetricEigen eigen = symmetric_eigen(model.offsets.transpose() * model.offsets);
+  const Eigen::MatrixXd turn = eigen.vectors.rowwise().reverse();
   model.offsets *= turn;
   model.coefficients *= turn;
   for (Eigen::Index r = 0; r < model.coefficients.cols(); ++r) {
@@ -299,7 +289,7 @@ class Fitter {
     fit_offsets(residuals_, model, options_.threads);
     for (int i = 0; i < options_.iterations; ++i) {
       e_rms.push_back(error_of(fit_coefficients(residuals_, model, options_.threads)));
-      model.coefficients = orthonormal_basis(model.coefficients);  // same span; the offsets are refitted to it
+      model.coefficients = orthonormal_columns(model.coefficients);  // same span; the offsets are refitted to it
       fit_offsets(residuals_, model, options_.threads);
       if (!tell(progress_, "corrections", static_cast<double>(i + 1) / options_.iterations))
         throw Error(ErrorKind::interrupted, "interrupted while fitting corrections");

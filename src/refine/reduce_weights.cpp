@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <Eigen/Cholesky>
 #include <Eigen/Geometry>
 #include <algorithm>
 #include <cmath>
@@ -10,6 +9,7 @@
 
 #include "core/index.h"
 #include "math/adjacency.h"
+#include "math/decompositions.h"
 #include "math/parallel.h"
 #include "math/simplex.h"
 #include "refine/two_layer_metric.h"
@@ -161,7 +161,7 @@ std::vector<Index> best_bones(const MatrixXd& Q, std::vector<Index> bones, std::
   const auto n = index(bones.size());
   MatrixXd H = Q(bones, bones);
   H.diagonal().array() += kRidge * H.trace() / static_cast<double>(n) + 1e-300;
-  MatrixXd P = H.llt().solve(MatrixXd::Identity(n, n));
+  MatrixXd P = Cholesky(H).inverse();
   const VectorXd shift = P.rowwise().sum();
   VectorXd d = shift / shift.sum();
   P -= shift * shift.transpose() / shift.sum();

@@ -1,9 +1,9 @@
-#include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
 #include "core/index.h"
+#include "math/decompositions.h"
 #include "refine/two_layer_solver.h"
 
 namespace sinew::two_layer {
@@ -25,7 +25,7 @@ std::pair<double, double> best_pair(double aa, double ab, double bb) {
 /// Optimal affine coefficients of the chosen atoms: K α = μ 1, Σ α = 1. Returns f; infinite when out of bounds.
 double solve_affine(const Eigen::Ref<const MatrixXd>& K, Code& code) {
   const int count = code.count;
-  Eigen::Matrix<double, kMaxSlots, kMaxSlots> M = Eigen::Matrix<double, kMaxSlots, kMaxSlots>::Identity();
+  Eigen::Matrix4d M = Eigen::Matrix4d::Identity();
   Eigen::Vector4d one = Eigen::Vector4d::Zero();
   double trace = 0;
   for (int a = 0; a < count; ++a) trace += K(code.atoms[a], code.atoms[a]);
@@ -34,7 +34,7 @@ double solve_affine(const Eigen::Ref<const MatrixXd>& K, Code& code) {
     for (int b = 0; b < count; ++b) M(a, b) = K(code.atoms[a], code.atoms[b]);
     M(a, a) += 1e-12 * trace + 1e-300;
   }
-  Eigen::Vector4d x = M.ldlt().solve(one);
+  Eigen::Vector4d x = solve_symmetric(M, one);
   const double sum = x.sum();
   if (!(std::abs(sum) > 0) || !std::isfinite(sum)) return HUGE_VAL;
   x /= sum;
@@ -156,9 +156,8 @@ class SparseAffineMinimiser {
  public:
   bool minimise(const MatrixXd& H, const VectorXd& linear, std::size_t masters, VectorXd& d) {
     const Eigen::Index B = H.rows();
-    factor_.compute(H);
-    if (factor_.info() != Eigen::Success) return false;
-    P_ = factor_.solve(MatrixXd::Identity(B, B));
+    if (!factor_.compute(H)) return false;
+    P_ = factor_.inverse();
     const VectorXd shift = P_.rowwise().sum();
     const double sum = shift.sum();
     d = -(P_ * linear);
@@ -194,7 +193,7 @@ class SparseAffineMinimiser {
     P_.row(cheapest).setZero();
   }
 
-  Eigen::LLT<MatrixXd> factor_;
+  Cholesky factor_;
   MatrixXd P_;
   std::vector<bool> gone_;
 };

@@ -5,15 +5,13 @@
 
 #include "solve/flats/flat_fit.h"
 
-#include <Eigen/Eigenvalues>
-#include <Eigen/QR>
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
+#include "math/decompositions.h"
 #include "math/gemm.h"
 #include "math/parallel.h"
-#include "math/symmetric_eigen.h"
 #include "solve/flats/kernels.h"
 
 namespace sinew::flats {
@@ -191,11 +189,9 @@ std::vector<double> least_stiffness(const FlatFit& fit, int threads) {
   std::vector<double> least(fit.z.vertex_count(), 0);
   parallel_for(least.size(), 64, threads, [&](std::size_t begin, std::size_t end) {
     Eigen::MatrixXd L;
-    Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(directions);
     for (std::size_t v = begin; v < end; ++v) {
       unpack_factor(fit.factor.block(v / kBlock), directions, v % kBlock, L);
-      eigen.compute(L * L.transpose(), Eigen::EigenvaluesOnly);
-      least[v] = std::max(0.0, eigen.eigenvalues()(0));
+      least[v] = std::max(0.0, symmetric_eigenvalues(L * L.transpose())(0));
     }
   });
   return least;
@@ -209,7 +205,7 @@ void published_alternation(const FlatProblem& problem, int rounds, int threads, 
     // singular values.
     Eigen::MatrixXd ones = Eigen::MatrixXd::Identity(h, h);
     ones.col(0).setOnes();
-    const Eigen::MatrixXd Q = Eigen::HouseholderQR<Eigen::MatrixXd>(ones).householderQ();
+    const Eigen::MatrixXd Q = orthonormal_columns(ones);
     Eigen::MatrixXd mixed = Eigen::MatrixXd::Zero(theta.rows(), theta.cols());
     mixed.topRows(4) = theta.topRows(4);
     for (Eigen::Index k = 1; k < h; ++k) {

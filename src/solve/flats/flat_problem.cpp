@@ -2,9 +2,9 @@
 
 #include <cmath>
 
+#include "math/decompositions.h"
 #include "math/gemm.h"
 #include "math/parallel.h"
-#include "math/symmetric_eigen.h"
 #include "sinew/core/bounds.h"
 #include "sinew/evaluate/errors.h"
 #include "solve/flats/kernels.h"

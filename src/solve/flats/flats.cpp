@@ -9,8 +9,8 @@
 #include <limits>
 #include <map>
 
+#include "math/decompositions.h"
 #include "math/minimum_volume_simplex.h"
-#include "math/symmetric_eigen.h"
 #include "sinew/core/error.h"
 #include "sinew/evaluate/errors.h"
 #include "solve/flats/model.h"

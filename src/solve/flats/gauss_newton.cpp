@@ -12,9 +12,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "math/decompositions.h"
 #include "math/gemm.h"
 #include "math/parallel.h"
-#include "math/symmetric_eigen.h"
 #include "solve/flats/kernels.h"
 
 namespace sinew::flats {

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <vector>
 
-#include "math/symmetric_eigen.h"
+#include "math/decompositions.h"
 
 namespace sinew::flats {
 namespace {

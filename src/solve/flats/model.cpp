@@ -2,11 +2,11 @@
 
 #include "solve/flats/model.h"
 
-#include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
+#include "math/decompositions.h"
 #include "math/gemm.h"
 #include "math/parallel.h"
 #include "math/simplex.h"
@@ -199,7 +199,7 @@ void fit_rest(const FlatModel& model, int threads, FlatProblem& problem) {
       const Eigen::RowVectorXd rest = y - p.transpose() * map.topRows(3) - map.row(3);
       Eigen::Matrix3d K = full * full.transpose();
       K.diagonal().array() += 1e-9 * K.trace() + 1e-300;
-      const Eigen::Vector3d move = K.llt().solve(full * rest.transpose());
+      const Eigen::Vector3d move = solve_definite(K, Eigen::Vector3d(full * rest.transpose()));
       for (std::size_t c = 0; c < 3; ++c) problem.rest(v, c) += move(static_cast<Eigen::Index>(c));
       // Keep points consistent: y' = y - move·base.
       const Eigen::RowVectorXd shift = move.transpose() * problem.reduced_base.topRows(3);

@@ -2,15 +2,14 @@
 
 #include "solve/flats/one_rings.h"
 
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <random>
 
 #include "math/adjacency.h"
+#include "math/decompositions.h"
 #include "math/parallel.h"
-#include "math/symmetric_eigen.h"
 #include "solve/flats/kernels.h"
 
 namespace sinew::flats {
@@ -38,14 +37,14 @@ VertexMaps fit_one_rings(const FlatProblem& problem, const Mesh& mesh, int threa
       for (const Index j : rings[v]) add(j);
       const Eigen::Vector3d mean = K.topRightCorner<3, 1>() / K(3, 3);
       const Eigen::Matrix3d spread = K.topLeftCorner<3, 3>() / K(3, 3) - mean * mean.transpose();
-      const Eigen::SelfAdjointEigenSolver<Eigen::Matrix3d> axes(spread);
-      const double widest = axes.eigenvalues()(2);
-      maps.flatness[v] = widest > 0 ? std::max(0.0, axes.eigenvalues()(0)) / widest : 0;
+      const SymmetricEigen3 axes = symmetric_eigen3(spread);
+      const double widest = axes.values(2);
+      maps.flatness[v] = widest > 0 ? std::max(0.0, axes.values(0)) / widest : 0;
       // Centred fit: the linear part on the directions that the ring spans, zero (the base map) on the others.
       Eigen::Matrix3d inverse = Eigen::Matrix3d::Zero();
       for (int k = 0; k < 3; ++k)
-        if (axes.eigenvalues()(k) > 1e-9 * widest && axes.eigenvalues()(k) > 0)
-          inverse += axes.eigenvectors().col(k) * axes.eigenvectors().col(k).transpose() / axes.eigenvalues()(k);
+        if (axes.values(k) > 1e-9 * widest && axes.values(k) > 0)
+          inverse += axes.vectors.col(k) * axes.vectors.col(k).transpose() / axes.values(k);
       const Eigen::RowVectorXd target = C.row(3) / K(3, 3);
       const Eigen::Matrix3Xd centred = C.topRows<3>() / K(3, 3) - mean * target;
       const Eigen::Matrix3Xd linear = inverse * centred;

@@ -1,12 +1,11 @@
 #include "solve/lbs/problem.h"
 #include "core/index.h"
 
-#include <Eigen/Eigenvalues>
-#include <Eigen/QR>
 #include <algorithm>
 #include <cmath>
 #include <random>
 
+#include "math/decompositions.h"
 #include "math/gemm.h"
 #include "math/parallel.h"
 #include "math/rotation.h"
@@ -22,8 +21,7 @@ constexpr std::size_t kLargestBasis = 192;       // columns tried for a reduced 
 constexpr std::size_t kBasisVertices = 3000;     // vertices whose trajectories the basis is learnt from
 
 Eigen::MatrixXf orthonormal(const Eigen::MatrixXf& A) {
-  const Eigen::HouseholderQR<Eigen::MatrixXd> qr(A.cast<double>());
-  return (qr.householderQ() * Eigen::MatrixXd::Identity(A.rows(), A.cols())).cast<float>();
+  return orthonormal_columns(A.cast<double>()).cast<float>();
 }
 
 }  // namespace
@@ -156,21 +154,21 @@ void Problem::reduce(double truncation, std::uint64_t seed) {
   gemm(Op::transpose, Op::none, 1.0F, part.stored_, P, 0.0F, inner, threads_);
   Eigen::MatrixXf gram(index(columns), index(columns));
   gemm(Op::transpose, Op::none, 1.0F, inner, inner, 0.0F, gram, threads_);
-  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(gram.cast<double>());
+  const SymmetricEigen eigen = symmetric_eigen(gram.cast<double>());
 
   // Half of the allowed energy may go with the smallest directions, scaled from the sample to all vertices.
   const double allowed = std::pow(truncation / 1000, 2) * 3 * static_cast<double>(frames_ * vertex_count());
   const double share = static_cast<double>(vertex_count()) / static_cast<double>(chosen.size());
   Eigen::Index first = 0;
-  for (double left = 0; first + 1 < eigen.eigenvalues().size(); ++first) {
-    left += std::max(0.0, eigen.eigenvalues()[first]) * share;
+  for (double left = 0; first + 1 < eigen.values.size(); ++first) {
+    left += std::max(0.0, eigen.values[first]) * share;
     if (left > allowed / 2) break;
   }
-  const Eigen::Index r = eigen.eigenvalues().size() - first;
+  const Eigen::Index r = eigen.values.size() - first;
   // Beyond the free copy, coordinates may take a third of what the frames take.
   const std::size_t bytes = static_cast<std::size_t>(r) * vertex_count() * sizeof(float);
   if (bytes > kFreeBytes + rows * vertex_count() * sizeof(float) / 3) return;
-  const Eigen::MatrixXf basis = orthonormal((P.cast<double>() * eigen.eigenvectors().rightCols(r)).cast<float>());
+  const Eigen::MatrixXf basis = orthonormal((P.cast<double>() * eigen.vectors.rightCols(r)).cast<float>());
 
   Eigen::MatrixXf coordinates(r, index(vertex_count()));
   std::vector<double> kept(vertex_count());

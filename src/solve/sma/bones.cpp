@@ -1,7 +1,6 @@
 #include "solve/sma/bones.h"
 
-#include <Eigen/Cholesky>
-
+#include "math/decompositions.h"
 #include "math/parallel.h"
 #include "math/rotation.h"
 
@@ -35,7 +34,7 @@ Affine bone_transform(const CoreMoments& m, Transforms transforms) {
     if (pull > 0) {
       spread.diagonal().array() += pull;
       cross += pull * A;
-      A = spread.ldlt().solve(cross.transpose()).transpose();
+      A = solve_symmetric(spread, Eigen::Matrix3d(cross.transpose())).transpose();
     }
   }
   Affine out;

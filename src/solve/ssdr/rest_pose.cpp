@@ -1,8 +1,7 @@
 #include "solve/ssdr/rest_pose.h"
 #include "core/index.h"
 
-#include <Eigen/Cholesky>
-
+#include "math/decompositions.h"
 #include "math/parallel.h"
 #include "solve/lbs/given_rig.h"
 #include "solve/lbs/to_rig.h"
@@ -35,7 +34,7 @@ Points optimal_rest(const Sequence& sequence, const Rig& rig, int threads) {
         N += A.transpose() * A;
         n += A.transpose() * (sequence.frames[f].col(index(v)).cast<double>() - blend.col(3));
       }
-      positions.col(index(v)) = N.llt().solve(n).cast<float>();
+      positions.col(index(v)) = solve_definite(N, n).cast<float>();
     }
   });
   return positions;

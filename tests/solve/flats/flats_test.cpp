@@ -7,8 +7,8 @@
 #include <fstream>
 #include <numeric>
 
+#include "math/decompositions.h"
 #include "math/minimum_volume_simplex.h"
-#include "math/symmetric_eigen.h"
 #include "sinew/core/bounds.h"
 #include "sinew/evaluate/errors.h"
 #include "sinew/io/io.h"
