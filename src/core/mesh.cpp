@@ -6,14 +6,10 @@
 #include <array>
 #include <cmath>
 
-#include "sinew/core/error.h"
+#include "core/refuse.h"
 
 namespace sinew {
 namespace {
-
-[[noreturn]] void refuse(const std::string& sentence) {
-  throw Error(ErrorKind::input, sentence);
-}
 
 template <int N>
 void check_attribute(const CornerAttribute<N>& attribute, std::size_t corners, const std::string& name,

@@ -10,19 +10,15 @@
 
 #include "core/index.h"
 #include "core/motion_check.h"
+#include "core/refuse.h"
 #include "core/timeline.h"
 #include "sinew/core/bounds.h"
-#include "sinew/core/error.h"
 
 namespace sinew {
 namespace {
 
 constexpr double kRotationTolerance = 1e-5;
 constexpr double kJointTolerance = 1e-4;  // of the rest diagonal
-
-[[noreturn]] void refuse(const std::string& sentence) {
-  throw Error(ErrorKind::input, sentence);
-}
 
 void check_weights(const SkinWeights& weights, std::size_t vertices, std::size_t bones) {
   const auto slots = static_cast<std::size_t>(weights.influences);

@@ -5,15 +5,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/refuse.h"
 #include "core/timeline.h"
 #include "sinew/core/error.h"
 
 namespace sinew {
 namespace {
-
-[[noreturn]] void refuse(const std::string& sentence) {
-  throw Error(ErrorKind::input, sentence);
-}
 
 /// Frame numbers at which a clip starts, with the frame count at the end; one clip when none is named.
 std::vector<std::size_t> clip_starts(const std::string& name, const std::vector<Clip>& clips, std::size_t frames) {

@@ -7,14 +7,11 @@
 #include <cstring>
 #include <limits>
 
+#include "io/glb_chunks.h"
 #include "sinew/core/error.h"
 
 namespace sinew::gltf {
 namespace {
-
-constexpr std::uint32_t kMagic = 0x46546C67;        // "glTF"
-constexpr std::uint32_t kJsonChunk = 0x4E4F534A;    // "JSON"
-constexpr std::uint32_t kBinaryChunk = 0x004E4942;  // "BIN\0"
 
 const char* type_name(int width) {
   switch (width) {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "io/glb_chunks.h"
 #include "io/gltf_meshopt.h"
 #include "sinew/core/error.h"
 #include "sinew/io/output_file.h"
@@ -14,12 +15,9 @@
 namespace sinew::gltf {
 namespace {
 
-constexpr std::uint32_t kMagic = 0x46546C67;        // "glTF"
-constexpr std::uint32_t kJsonChunk = 0x4E4F534A;    // "JSON"
-constexpr std::uint32_t kBinaryChunk = 0x004E4942;  // "BIN\0"
-constexpr std::size_t kMostSharing = 64;            // numbers decoded per byte of the file ...
-constexpr std::size_t kSharingFloor = 1U << 18;     // ... and this many bytes more
-constexpr int kDeepest = 128;                       // nesting of JSON values
+constexpr std::size_t kMostSharing = 64;         // numbers decoded per byte of the file ...
+constexpr std::size_t kSharingFloor = 1U << 18;  // ... and this many bytes more
+constexpr int kDeepest = 128;                    // nesting of JSON values
 
 /// Required extensions that do not change positions, weights or motion, by prefix.
 constexpr std::array kHarmless = {"KHR_mesh_quantization", "KHR_materials_", "KHR_texture_", "EXT_texture_",

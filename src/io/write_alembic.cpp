@@ -82,7 +82,7 @@ TimeSampling sampling_of(const std::vector<double>& times) {
 }
 
 /// A part of the mesh that becomes one object.
-struct Part {
+struct MeshPart {
   std::string name;
   std::size_t first_vertex = 0;
   std::size_t vertices = 0;
@@ -93,14 +93,14 @@ struct Part {
 };
 
 /// One part per piece, or one in all where there are no pieces or a face reaches into another piece's vertices.
-std::vector<Part> parts_of(const Sequence& sequence) {
+std::vector<MeshPart> parts_of(const Sequence& sequence) {
   const Mesh& mesh = sequence.rest;
   std::set<std::string> used;
-  std::vector<Part> parts;
+  std::vector<MeshPart> parts;
   std::size_t corner = 0;
   bool separate = !mesh.pieces.empty();
   for (const Piece& piece : mesh.pieces) {
-    Part part{"", piece.first_vertex, piece.vertices, piece.first_face, piece.faces, corner, 0};
+    MeshPart part{"", piece.first_vertex, piece.vertices, piece.first_face, piece.faces, corner, 0};
     for (std::size_t i = 0; i < piece.faces; ++i) part.corners += mesh.face_sizes[piece.first_face + i];
     for (std::size_t c = corner; c < corner + part.corners; ++c)
       separate =
@@ -118,7 +118,7 @@ std::vector<Part> parts_of(const Sequence& sequence) {
 /// Writes one part as a PolyMesh below an Xform that does not move it.
 class PartWriter {
  public:
-  PartWriter(Writer& writer, const Sequence& sequence, Part part, std::size_t sampling)
+  PartWriter(Writer& writer, const Sequence& sequence, MeshPart part, std::size_t sampling)
       : writer_(writer), sequence_(sequence), rest_(sequence.rest), part_(std::move(part)), sampling_(sampling) {
     // Ours are counter-clockwise, theirs clockwise: each face is stored backwards.
     std::size_t first = part_.first_corner;
@@ -290,7 +290,7 @@ class PartWriter {
   Writer& writer_;
   const Sequence& sequence_;
   const Mesh& rest_;
-  Part part_;
+  MeshPart part_;
   std::size_t sampling_;
   bool starts_at_rest_ = false;
   std::vector<std::size_t> stored_corners_;  // corner of the mesh for each stored corner
@@ -304,8 +304,8 @@ class PartWriter {
 
 void write_alembic(const std::filesystem::path& path, const Sequence& sequence) {
   sequence.check();
-  const std::vector<Part> parts = parts_of(sequence);
-  for (const Part& part : parts)
+  const std::vector<MeshPart> parts = parts_of(sequence);
+  for (const MeshPart& part : parts)
     if (std::max(part.vertices, part.corners) > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()))
       throw Error(ErrorKind::output,
                   fmt::format("{}: {} vertices and {} corners, Alembic counts to {}", path.string(), part.vertices,
@@ -317,7 +317,7 @@ void write_alembic(const std::filesystem::path& path, const Sequence& sequence) 
   Writer writer(path);
   std::vector<PartWriter> writers;
   writers.reserve(parts.size());
-  for (const Part& part : parts) writers.emplace_back(writer, sequence, part, needs_sampling ? 1 : 0);
+  for (const MeshPart& part : parts) writers.emplace_back(writer, sequence, part, needs_sampling ? 1 : 0);
   for (std::size_t f = 0; f < sequence.frame_count(); ++f)
     for (PartWriter& part : writers) part.add_frame(f);
   std::vector<WrittenObject> objects;

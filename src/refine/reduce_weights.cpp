@@ -24,9 +24,9 @@ using Eigen::MatrixXd;
 using Eigen::MatrixXf;
 using Eigen::VectorXd;
 
-constexpr std::size_t kGrain = 128;
-constexpr std::size_t kRound = 64 * kGrain;  // vertices between two looks at the progress callback
-constexpr double kRidge = 1e-9;              // of the mean diagonal of a vertex's quadratic form
+constexpr std::size_t kReductionGrain = 128;
+constexpr std::size_t kRound = 64 * kReductionGrain;  // vertices between two looks at the progress callback
+constexpr double kReductionRidge = 1e-9;              // of the mean diagonal of a vertex's quadratic form
 
 /// Throws Error{interrupted} when the caller asks to stop.
 void go_on(const Progress& progress, std::size_t done, std::size_t all) {
@@ -160,7 +160,7 @@ void match_weight_laplacian(const Rig& rig, const Adjacency& adjacency, const Re
 std::vector<Index> best_bones(const MatrixXd& Q, std::vector<Index> bones, std::size_t wanted) {
   const auto n = index(bones.size());
   MatrixXd H = Q(bones, bones);
-  H.diagonal().array() += kRidge * H.trace() / static_cast<double>(n) + 1e-300;
+  H.diagonal().array() += kReductionRidge * H.trace() / static_cast<double>(n) + 1e-300;
   MatrixXd P = Cholesky(H).inverse();
   const VectorXd shift = P.rowwise().sum();
   VectorXd d = shift / shift.sum();
@@ -228,7 +228,7 @@ SkinWeights fit_examples(const Rig& rig, const Sequence& examples, const ReduceO
   };
   for (std::size_t first = 0; first < rig.vertex_count(); first += kRound) {
     go_on(progress, first, rig.vertex_count());
-    parallel_for(std::min(kRound, rig.vertex_count() - first), kGrain, options.threads,
+    parallel_for(std::min(kRound, rig.vertex_count() - first), kReductionGrain, options.threads,
                  [&](std::size_t begin, std::size_t end) { fit(first + begin, first + end); });
   }
   return out;

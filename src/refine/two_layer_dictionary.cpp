@@ -13,7 +13,7 @@ namespace {
 constexpr double kLowest = -1;
 constexpr double kHighest = 2;
 
-constexpr double kRidge = 1e-7;  // of the mean diagonal
+constexpr double kDictionaryRidge = 1e-7;  // of the mean diagonal
 
 /// min over x of f(x a + (1 − x) b), with x kept within bounds.
 std::pair<double, double> best_pair(double aa, double ab, double bb) {
@@ -225,7 +225,7 @@ void update_dictionary(const ExampleMetric& metric, State& state) {
     }
     // The ridge keeps what the examples do not determine where it was.
     auto d = state.D.col(index(j));
-    const double ridge = kRidge * H.trace() / static_cast<double>(B) + 1e-300;
+    const double ridge = kDictionaryRidge * H.trace() / static_cast<double>(B) + 1e-300;
     H.diagonal().array() += ridge;
     linear -= ridge * VectorXd(d);
     if (minimiser.minimise(H, linear, state.masters, next) && objective(H, linear, next) < objective(H, linear, d))

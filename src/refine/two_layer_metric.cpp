@@ -11,7 +11,7 @@
 namespace sinew::two_layer {
 namespace {
 
-constexpr std::size_t kGrain = 256;
+constexpr std::size_t kMetricGrain = 256;
 
 // The ten products of a symmetric 4×4, in the order of S's columns.
 constexpr int kRow[10] = {0, 1, 2, 3, 0, 0, 0, 1, 1, 2};
@@ -78,7 +78,7 @@ void ExampleMetric::build_linear(const Rig& rig, const Sequence& examples, doubl
   const MatrixXd T = stacked_motion(rig, scale);
   g_.resize(B, V);
   square_.resize(V);
-  parallel_for(static_cast<std::size_t>(V), kGrain, threads, [&](std::size_t begin, std::size_t end) {
+  parallel_for(static_cast<std::size_t>(V), kMetricGrain, threads, [&](std::size_t begin, std::size_t end) {
     const auto count = index(end - begin);
     MatrixXd X(3 * F, count);
     for (Eigen::Index f = 0; f < F; ++f)
@@ -99,7 +99,7 @@ void ExampleMetric::build_linear(const Rig& rig, const Sequence& examples, doubl
 
 void ExampleMetric::optimise_targets(int threads) {
   const auto B = index(bones_);
-  parallel_for(bound_.size(), kGrain, threads, [&](std::size_t begin, std::size_t end) {
+  parallel_for(bound_.size(), kMetricGrain, threads, [&](std::size_t begin, std::size_t end) {
     SimplexWorkspace workspace;
     MatrixXd G(B, B);
     VectorXd x(B);

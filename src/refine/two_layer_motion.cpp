@@ -8,8 +8,8 @@
 namespace sinew::two_layer {
 namespace {
 
-constexpr std::size_t kGrain = 1024;
-constexpr double kRidge = 1e-7;  // of the mean diagonal of S
+constexpr std::size_t kMotionGrain = 1024;
+constexpr double kMotionRidge = 1e-7;  // of the mean diagonal of S
 
 /// S = Σ x xᵀ and C = Σ r xᵀ over vertices, x_v = (D α_v) ⊗ p̃_v and r_v what the present motion leaves of v.
 struct Sums {
@@ -44,14 +44,14 @@ void refit_motion(const State& state, const Sequence& examples, double scale, in
   MatrixXd T = stacked_motion(rig, scale);
   const Eigen::Index n = T.cols();
   Sums sums = parallel_reduce(
-      rig.vertex_count(), kGrain, threads, Sums{MatrixXd::Zero(n, n), MatrixXd::Zero(T.rows(), n)},
+      rig.vertex_count(), kMotionGrain, threads, Sums{MatrixXd::Zero(n, n), MatrixXd::Zero(T.rows(), n)},
       [&](std::size_t begin, std::size_t end) { return sums_over(state, T, rig, examples, scale, begin, end); },
       [](Sums total, const Sums& part) {
         total.S += part.S;
         total.C += part.C;
         return total;
       });
-  sums.S.diagonal().array() += kRidge * sums.S.trace() / static_cast<double>(n) + 1e-300;
+  sums.S.diagonal().array() += kMotionRidge * sums.S.trace() / static_cast<double>(n) + 1e-300;
   T += solve_definite(sums.S, MatrixXd(sums.C.transpose())).transpose();
   if (!T.allFinite()) return;
   for (std::size_t f = 0; f < rig.frame_count(); ++f)

@@ -11,7 +11,7 @@ namespace sinew::usd {
 namespace {
 
 constexpr std::size_t kMostPrims = 250000;
-constexpr int kDeepest = 128;              // of composed prims
+constexpr int kDeepestPrim = 128;          // of composed prims
 constexpr int kLongestChain = 32;          // of references that lead to references
 constexpr std::size_t kMostOpinions = 64;  // about one prim
 
@@ -116,9 +116,9 @@ void Stage::check_metadata(const Prim& prim) const {
 
 /// Adds a prim and all below it. Its opinions are those of its own place; the rest is brought in here.
 void Stage::add(Prim prim, int depth) {
-  if (depth > kDeepest || prims_.size() >= kMostPrims)
-    layer_.refuse(depth > kDeepest ? fmt::format("prims nested deeper than {}", kDeepest)
-                                   : fmt::format("more than {} prims", kMostPrims));
+  if (depth > kDeepestPrim || prims_.size() >= kMostPrims)
+    layer_.refuse(depth > kDeepestPrim ? fmt::format("prims nested deeper than {}", kDeepestPrim)
+                                       : fmt::format("more than {} prims", kMostPrims));
   const std::vector<Opinion> own = std::move(prim.opinions);
   prim.opinions.clear();
   for (const Opinion& opinion : own) expand(opinion, 0, prim.opinions);

@@ -7,11 +7,11 @@
 namespace sinew::skeleton {
 namespace {
 
-constexpr double kBelow = 0.01;     // the surface, for a joint that is brought in; half a percent of the diagonal or so
-constexpr double kNear = 0.04;      // to the surface, from where it is brought in by the shortest way
-constexpr double kEnclosed = 0.75;  // mean winding number next to the surface: 1 of a closed one, 1/2 of a sheet
-constexpr std::size_t kLooks = 200;  // for that
-constexpr int kSteps = 24;           // on the way from the anchor, and to the middle
+constexpr double kBelow = 0.01;  // the surface, for a joint that is brought in; half a percent of the diagonal or so
+constexpr double kNearSurface = 0.04;  // to the surface, from where it is brought in by the shortest way
+constexpr double kEnclosed = 0.75;     // mean winding number next to the surface: 1 of a closed one, 1/2 of a sheet
+constexpr std::size_t kLooks = 200;    // for that
+constexpr int kSteps = 24;             // on the way from the anchor, and to the middle
 
 Eigen::Matrix3Xd scaled(const Points& positions, const lbs::Scaling& scaling) {
   return (positions.cast<double>().colwise() - scaling.center) * scaling.scale;
@@ -67,7 +67,7 @@ Eigen::Vector3d Body::middle(const Eigen::Vector3d& x) const {
 
 Eigen::Vector3d Body::brought_in(const Eigen::Vector3d& x, const Eigen::Vector3d& anchor) const {
   const Eigen::Vector3d side = surface_.nearest(x);
-  if (const Eigen::Vector3d in = side - x; in.norm() < kNear && in.norm() > 1e-9) {
+  if (const Eigen::Vector3d in = side - x; in.norm() < kNearSurface && in.norm() > 1e-9) {
     Eigen::Vector3d below = side + kBelow * in.normalized();
     if (holds(below)) return below;
   }

@@ -10,8 +10,8 @@ namespace {
 
 using namespace flats;
 
-constexpr double kTruncation = 0.3;  // E_RMS that the reduction may leave out
-constexpr int kRounds = 10;          // of k-means
+constexpr double kFlatTruncation = 0.3;  // E_RMS that the reduction may leave out
+constexpr int kClusterRounds = 10;       // of k-means
 
 /// Places of the vertices on the flat as columns; whitened, so that distances mean the same in all directions.
 Eigen::MatrixXd places_of(const FlatProblem& problem, const FlatFit& fit) {
@@ -54,7 +54,7 @@ std::vector<Index> flat_parts(const Sequence& sequence, const SsdrOptions& optio
   FlatsOptions flats;
   flats.max_steps = 0;  // the start of the flats solver, not its end: parts need no more
   flats.threads = options.threads;
-  const FlatProblem problem = make_flat_problem(sequence, kTruncation);
+  const FlatProblem problem = make_flat_problem(sequence, kFlatTruncation);
   const int handles = std::min<int>(parts, static_cast<int>(problem.vertices));
   const VertexMaps maps = fit_one_rings(problem, sequence.rest, options.threads);
   FoundFlat flat = search_flat(problem, maps, handles, flats, {});
@@ -63,7 +63,7 @@ std::vector<Index> flat_parts(const Sequence& sequence, const SsdrOptions& optio
   const Eigen::MatrixXd places = places_of(problem, flat.fit);
   Eigen::MatrixXd centers = spread_points(places, handles);
   std::vector<Index> labels;
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < kClusterRounds; ++round) {
     labels = nearest_of(places, centers, options.threads);
     Eigen::MatrixXd sums = Eigen::MatrixXd::Zero(centers.rows(), handles);
     Eigen::RowVectorXd members = Eigen::RowVectorXd::Zero(handles);
