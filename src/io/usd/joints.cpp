@@ -102,7 +102,10 @@ Eigen::Affine3d append_frame(const Eigen::Affine3d& local, Eigen::Matrix3d& prev
   if (n > 0 && q.dot(Eigen::Quaternionf(&out.rotation[n - 4]).cast<double>()) < 0) q.coeffs() = -q.coeffs();
   push(out.rotation, q.coeffs());
   push(out.translation, local.translation());
-  const Eigen::Vector3d scale = parts.s.cast<Eigen::half>().cast<double>();
+  // Readers take matrices apart, which one without extent forbids: the smallest normal half float stands for it.
+  const Eigen::Vector3d scale = parts.s.unaryExpr([](double s) { return std::abs(s) < 0x1p-14 ? 0x1p-14 : s; })
+                                    .cast<Eigen::half>()
+                                    .cast<double>();
   push(out.scale, scale);
   Eigen::Affine3d written = Eigen::Affine3d::Identity();
   const Eigen::Quaterniond rounded = Eigen::Quaternionf(&out.rotation[n]).cast<double>().normalized();
