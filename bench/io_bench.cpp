@@ -12,7 +12,9 @@
 #include <filesystem>
 #include <functional>
 
+#include "sinew/io/fbx.h"
 #include "sinew/io/gltf.h"
+#include "sinew/io/io.h"
 #include "sinew/io/mdd.h"
 #include "sinew/io/npz.h"
 #include "sinew/io/obj.h"
@@ -32,25 +34,26 @@ double cpu_seconds() {
 }
 
 /// A wavy sheet of quads, 200,000 vertices with coordinates that use all digits of a float, and 10 frames of it.
-Sequence make_sequence() {
-  constexpr Index kWide = 500;
-  constexpr Index kHigh = 400;
+constexpr Index kWide = 500;
+constexpr Index kHigh = 400;
+
+Sequence make_sequence(Index wide = kWide, Index high = kHigh) {
   Sequence sequence;
-  sequence.frames = Frames(10, std::size_t{kWide} * kHigh);
+  sequence.frames = Frames(10, std::size_t{wide} * high);
   for (std::size_t f = 0; f < 10; ++f)
-    for (Index y = 0; y < kHigh; ++y)
-      for (Index x = 0; x < kWide; ++x) {
+    for (Index y = 0; y < high; ++y)
+      for (Index x = 0; x < wide; ++x) {
         const float u = static_cast<float>(x) * 0.0131F;
         const float v = static_cast<float>(y) * 0.0173F;
-        sequence.frames[f].col(y * kWide + x) =
+        sequence.frames[f].col(y * wide + x) =
             Vector3(u, std::sin(3 * u + v + 0.1F * static_cast<float>(f)), v + 0.1F * std::cos(5 * v * u));
       }
   sequence.rest.positions = sequence.frames[0];
-  for (Index y = 0; y + 1 < kHigh; ++y)
-    for (Index x = 0; x + 1 < kWide; ++x) {
-      const Index v = y * kWide + x;
+  for (Index y = 0; y + 1 < high; ++y)
+    for (Index x = 0; x + 1 < wide; ++x) {
+      const Index v = y * wide + x;
       sequence.rest.face_sizes.push_back(4);
-      sequence.rest.corners.insert(sequence.rest.corners.end(), {v, v + 1, v + kWide + 1, v + kWide});
+      sequence.rest.corners.insert(sequence.rest.corners.end(), {v, v + 1, v + wide + 1, v + wide});
     }
   sequence.times = uniform_times(10);
   return sequence;
@@ -76,7 +79,7 @@ Rig make_rig(const Sequence& sequence) {
   rig.weights.influences = 4;
   for (std::size_t v = 0; v < sequence.vertex_count(); ++v)
     for (std::size_t k = 0; k < 4; ++k) {
-      rig.weights.bones.push_back(static_cast<Index>((v / 10000 + k) % kBones));
+      rig.weights.bones.push_back(static_cast<Index>((v * 20 / sequence.vertex_count() + k) % kBones));
       rig.weights.values.push_back(std::array{0.5F, 0.25F, 0.1875F, 0.0625F}[k]);
     }
   return rig;
@@ -95,6 +98,7 @@ struct Files {
     write_mdd(folder / "a.mdd", sequence.frames, sequence.times);
     write_npz(folder / "a.npz", sequence);
     write_glb(folder / "a.glb", rig);
+    write_fbx(folder / "a.fbx", rig);
     write_usd_rig(folder / "a.usda", rig);
     write_usd_sequence(folder / "s.usda", sequence);
   }
@@ -204,36 +208,45 @@ void write_npz_sequence(benchmark::State& state) {
       [&] { return read_npz(files().folder / "b.npz").frames.data() == files().sequence.frames.data(); });
 }
 
-bool same_rig(const Rig& rig) {
-  const Rig& made = files().rig;
+/// A rig of a million vertices with files of it, made when it is asked for.
+struct LargeRig {
+  Rig rig = make_rig(make_sequence(1000, 1000));
+
+  LargeRig() {
+    write_glb(files().folder / "large.glb", rig);
+    write_fbx(files().folder / "large.fbx", rig);
+    write_usd_rig(files().folder / "large.usda", rig);
+  }
+};
+
+const Rig& large_rig() {
+  static const LargeRig large;
+  return large.rig;
+}
+
+bool same_rig(const Rig& rig, const Rig& made) {
   return rig.rest.positions == made.rest.positions && rig.weights.bones == made.weights.bones &&
          rig.weights.values == made.weights.values && rig.frame_count() == made.frame_count();
 }
 
-void read_glb_rig(benchmark::State& state) {
+const Rig& small_rig() {
+  return files().rig;
+}
+
+/// Rigs by the extension of their file, as the program reads and writes them.
+void read_rig_file(benchmark::State& state, const Rig& made, const std::string& name) {
   Rig rig;
   run(
-      state, "a.glb", mesh_vertices(), [&] { rig = read_gltf_rig(files().folder / "a.glb"); },
-      [&] { return same_rig(rig); });
+      state, name, made.vertex_count(), [&] { rig = read_rig(files().folder / name); },
+      [&] { return same_rig(rig, made); });
 }
 
-void write_glb_rig(benchmark::State& state) {
+void write_rig_file(benchmark::State& state, const Rig& made, const std::string& name) {
+  const fs::path target = files().folder / ("b_" + name);
   run(
-      state, "a.glb", mesh_vertices(), [&] { write_glb(files().folder / "b.glb", files().rig); },
-      [&] { return same_rig(read_gltf_rig(files().folder / "b.glb")); });
-}
-
-void read_usd_bones(benchmark::State& state) {
-  Rig rig;
-  run(
-      state, "a.usda", mesh_vertices(), [&] { rig = read_usd_rig(files().folder / "a.usda"); },
-      [&] { return same_rig(rig); });
-}
-
-void write_usd_bones(benchmark::State& state) {
-  run(
-      state, "a.usda", mesh_vertices(), [&] { write_usd_rig(files().folder / "b.usda", files().rig); },
-      [&] { return same_rig(read_usd_rig(files().folder / "b.usda")); });
+      state, name, made.vertex_count(), [&] { write_rig(target, made); },
+      [&] { return same_rig(read_rig(target), made); });
+  state.counters["file_bytes"] = static_cast<double>(fs::file_size(target));
 }
 
 void read_usd_frames(benchmark::State& state) {
@@ -249,8 +262,8 @@ void write_usd_frames(benchmark::State& state) {
       [&] { return read_usd_sequence(files().folder / "t.usda").frames.data() == files().sequence.frames.data(); });
 }
 
-void add(const char* name, const std::function<void(benchmark::State&)>& function) {
-  benchmark::RegisterBenchmark(name, function)->UseManualTime()->Unit(benchmark::kMillisecond);
+void add(const std::string& name, const std::function<void(benchmark::State&)>& function) {
+  benchmark::RegisterBenchmark(name.c_str(), function)->UseManualTime()->Unit(benchmark::kMillisecond);
 }
 
 }  // namespace
@@ -265,10 +278,14 @@ int main(int argc, char** argv) {
   add("write MDD", [](benchmark::State& state) { write_points<write_mdd, read_mdd>(state, "a.mdd"); });
   add("read NPZ", read_npz_sequence);
   add("write NPZ", write_npz_sequence);
-  add("read GLB rig", read_glb_rig);
-  add("write GLB rig", write_glb_rig);
-  add("read USD rig", read_usd_bones);
-  add("write USD rig", write_usd_bones);
+  for (const auto& [format, extension] : {std::pair("GLB", ".glb"), {"FBX", ".fbx"}, {"USD", ".usda"}})
+    for (const bool large : {false, true}) {
+      const auto made = large ? large_rig : small_rig;  // called when it is wanted: it writes the files
+      const std::string file = (large ? "large" : "a") + std::string(extension);
+      const std::string what = format + std::string(large ? " rig, 1M vertices" : " rig");
+      add("read " + what, [=](benchmark::State& state) { read_rig_file(state, made(), file); });
+      add("write " + what, [=](benchmark::State& state) { write_rig_file(state, made(), file); });
+    }
   add("read USD sequence", read_usd_frames);
   add("write USD sequence", write_usd_frames);
   benchmark::Initialize(&argc, argv);

@@ -50,10 +50,6 @@ bool read_reference_pose(const Archive& archive, const MeshSource& source, const
 void append_mesh(const Archive& archive, const MeshSource& source, const Moment& rest, const Eigen::Matrix4d& world,
                  const Warnings& warn, Mesh& out);
 
-/// Completes attributes that only some of the pieces have ((0, 0) for UVs, white, area-weighted vertex normals) and
-/// makes equal values one.
-void complete_attributes(const std::string& archive_name, const Warnings& warn, Mesh& mesh);
-
 /// Throws Error{input} naming the object, the sample and both counts unless the faces are those at rest.
 void check_same_faces(const Archive& archive, const MeshSource& source, const Moment& rest, const Moment& now);
 

@@ -76,18 +76,6 @@ SplitPiece split(const Mesh& mesh, const Piece& piece, const std::vector<Index>&
   return out;
 }
 
-/// Unit normals of control points, weighted by area, for meshes that come without.
-Points smooth_normals(const Mesh& mesh, const std::vector<Index>& triangulation) {
-  Points out = Points::Zero(3, mesh.positions.cols());
-  for (std::size_t i = 0; i + 2 < triangulation.size(); i += 3) {
-    const auto vertex = [&](std::size_t corner) { return mesh.corners[triangulation[i + corner]]; };
-    const Vector3 a = mesh.positions.col(vertex(0));
-    const Vector3 area = (mesh.positions.col(vertex(1)) - a).cross(mesh.positions.col(vertex(2)) - a);
-    for (std::size_t j = 0; j < 3; ++j) out.col(vertex(j)) += area;
-  }
-  return out;
-}
-
 /// Length one, or +Z for what has no direction.
 Vector3 unit(const Vector3& v) {
   const Eigen::Vector3d d = v.cast<double>();
@@ -233,6 +221,17 @@ Json parsed(const std::string& text) {
 }
 
 }  // namespace
+
+Points smooth_normals(const Mesh& mesh, const std::vector<Index>& triangulation) {
+  Points out = Points::Zero(3, mesh.positions.cols());
+  for (std::size_t i = 0; i + 2 < triangulation.size(); i += 3) {
+    const auto vertex = [&](std::size_t corner) { return mesh.corners[triangulation[i + corner]]; };
+    const Vector3 a = mesh.positions.col(vertex(0));
+    const Vector3 area = (mesh.positions.col(vertex(1)) - a).cross(mesh.positions.col(vertex(2)) - a);
+    for (std::size_t j = 0; j < 3; ++j) out.col(vertex(j)) += area;
+  }
+  return out;
+}
 
 std::vector<std::size_t> effective_corrections(const Rig& rig) {
   std::vector<std::size_t> out;

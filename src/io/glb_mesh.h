@@ -8,6 +8,9 @@
 
 namespace sinew::gltf {
 
+/// Normals of control points, weighted by area and not scaled to unit length, for meshes that come without.
+Points smooth_normals(const Mesh& mesh, const std::vector<Index>& triangulation);
+
 /// Morph targets in the file: ranks of the rig's corrections that move something in some frame.
 std::vector<std::size_t> effective_corrections(const Rig& rig);
 

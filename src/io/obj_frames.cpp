@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "io/frame_files.h"
 #include "sinew/core/error.h"
 #include "sinew/io/io.h"
 #include "sinew/io/obj.h"
@@ -27,24 +28,29 @@ std::string_view without_leading_zeros(std::string_view digits) {
 
 }  // namespace
 
-Frames read_obj_frames(const std::vector<std::filesystem::path>& paths, const Mesh& rest) {
+Frames read_frame_files(const std::vector<std::filesystem::path>& paths, const Mesh& rest, const ParseFrame& parse,
+                        std::size_t least_bytes) {
   const std::size_t vertices = rest.vertex_count();
   const auto read = [&](std::size_t f) {
-    return parse_obj_frame(read_file(paths[f]), fmt::format("frame {} ({})", f, paths[f].string()), rest);
+    return parse(read_file(paths[f]), fmt::format("frame {} ({})", f, paths[f].string()), rest);
   };
-  // The shortest line of a vertex takes 7 bytes. Files that are too short for all vertices are found here, before
-  // memory is taken for all frames.
+  // Where the files are too short to hold all vertices one of them is refused, and that before memory is taken for all
+  // frames.
   std::uintmax_t bytes = 0;
   for (const auto& path : paths) {
     std::error_code ignored;
     const std::uintmax_t size = std::filesystem::file_size(path, ignored);
     bytes += ignored ? 0 : size;
   }
-  if (bytes / 7 / vertices < paths.size())
+  if (bytes / least_bytes / vertices < paths.size())
     for (std::size_t f = 0; f < paths.size(); ++f) read(f);
   Frames frames(paths.size(), vertices);
   for (std::size_t f = 0; f < paths.size(); ++f) frames[f] = read(f);
   return frames;
+}
+
+Frames read_obj_frames(const std::vector<std::filesystem::path>& paths, const Mesh& rest) {
+  return read_frame_files(paths, rest, parse_obj_frame, kLeastObjVertex);
 }
 
 bool natural_less(const std::string& a, const std::string& b) {
@@ -70,16 +76,20 @@ bool natural_less(const std::string& a, const std::string& b) {
   return a < b;  // equal numbers written with different zeros
 }
 
-std::vector<std::filesystem::path> list_obj_frames(const std::filesystem::path& folder) {
+std::vector<std::filesystem::path> list_frame_files(const std::filesystem::path& folder, std::string_view extension) {
   std::vector<std::filesystem::path> paths;
   std::error_code failure;
   for (const auto& entry : std::filesystem::directory_iterator(folder, failure)) {
-    if (lower_extension(entry.path()) == ".obj" && entry.path().filename() != "rest.obj") paths.push_back(entry.path());
+    if (lower_extension(entry.path()) == extension && entry.path().stem() != "rest") paths.push_back(entry.path());
   }
   if (failure) throw Error(ErrorKind::input, fmt::format("{}: cannot be read: {}", folder.string(), failure.message()));
   std::sort(paths.begin(), paths.end(),
             [](const auto& a, const auto& b) { return natural_less(a.filename().string(), b.filename().string()); });
   return paths;
+}
+
+std::vector<std::filesystem::path> list_obj_frames(const std::filesystem::path& folder) {
+  return list_frame_files(folder, ".obj");
 }
 
 }  // namespace sinew

@@ -13,6 +13,7 @@
 
 #include "io/alembic_mesh.h"
 #include "io/alembic_scene.h"
+#include "io/corner_values.h"
 #include "sinew/core/error.h"
 #include "sinew/io/alembic.h"
 
@@ -314,7 +315,7 @@ Sequence read_archive(ogawa::Source source, const ReadOptions& options) {
     append_mesh(archive, mesh, rest, world, options.warn, sequence.rest);
   }
   name_pieces(meshes, sequence.rest);
-  alembic::complete_attributes(archive.container().name(), options.warn, sequence.rest);
+  complete_attributes(archive.container().name(), options.warn, sequence.rest);
   sequence.rest.check(archive.container().name());
 
   sequence.frames = Frames(kept.size(), vertices);

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "io/srgb.h"
 #include "sinew/core/error.h"
 #include "sinew/io/obj.h"
 #include "sinew/io/output_file.h"
@@ -43,11 +44,6 @@ bool is_blank(char c) {
 
 bool is_line_end(char c) {
   return c == '\n' || c == '\r';
-}
-
-/// sRGB, in which programs that write vertex colours into OBJ give them, to linear light.
-float linear_from_srgb(float c) {
-  return c <= 0.04045F ? c / 12.92F : std::pow((c + 0.055F) / 1.055F, 2.4F);
 }
 
 /// Reads OBJ text line by line. With `expected` it keeps positions only and compares the faces with that mesh.

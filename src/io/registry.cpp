@@ -7,15 +7,20 @@
 #include <limits>
 #include <optional>
 
+#include "io/frame_files.h"
 #include "io/sequence_times.h"
 #include "sinew/core/error.h"
 #include "sinew/io/alembic.h"
+#include "sinew/io/bvh.h"
+#include "sinew/io/fbx.h"
 #include "sinew/io/gltf.h"
 #include "sinew/io/io.h"
 #include "sinew/io/mdd.h"
 #include "sinew/io/npz.h"
 #include "sinew/io/obj.h"
 #include "sinew/io/pc2.h"
+#include "sinew/io/ply.h"
+#include "sinew/io/two_layer_gltf.h"
 #include "sinew/io/usd.h"
 
 namespace sinew {
@@ -36,29 +41,56 @@ struct Format {
   Rig (*read_rig)(const fs::path&, const ReadOptions&) = nullptr;
   void (*write_sequence)(const fs::path&, const Sequence&) = nullptr;
   void (*write_rig)(const fs::path&, const Rig&, const WriteOptions&) = nullptr;
-  bool two_layers = false;      // rigs keep their second layer
+  bool keeps_shear = false;                           // write_rig writes bones that shear as they are
+  bool bakes_shear = false;                           // or with WriteOptions::bake_shear
+  bool (*has_two_layers)(const fs::path&) = nullptr;  // without a look at the rest of the file
+  Mesh (*read_mesh)(const fs::path&) = nullptr;       // one mesh: a folder of such files is a sequence
+  Points (*parse_frame)(std::span<const std::byte>, const std::string&, const Mesh&) = nullptr;
+  std::size_t least_vertex_bytes = 1;
   bool selects_frames = false;  // read_sequence takes the rest frame and leaves out frames as the options ask
 };
 
-Sequence read_single_obj(const fs::path& path, const ReadOptions& options);
+template <auto read_mesh>
+Sequence read_single_mesh(const fs::path& path, const ReadOptions& options);
 Sequence read_npz_file(const fs::path& path, const ReadOptions& options);
 template <auto write_cache>
 void write_cache_and_rest(const fs::path& path, const Sequence& sequence);
+bool has_two_layer_extension(const fs::path& path);
+void write_bvh_file(const fs::path& path, const Rig& rig, const WriteOptions& options);
 void write_glb_file(const fs::path& path, const Rig& rig, const WriteOptions& options);
 void write_single_obj(const fs::path& path, const Sequence& sequence);
 void write_usd_file(const fs::path& path, const Rig& rig, const WriteOptions& options);
 
 constexpr std::array kFormats{
-    Format{.extension = ".obj", .read_sequence = read_single_obj, .write_sequence = write_single_obj},
+    Format{.extension = ".obj",
+           .read_sequence = read_single_mesh<read_obj>,
+           .write_sequence = write_single_obj,
+           .read_mesh = read_obj,
+           .parse_frame = parse_obj_frame,
+           .least_vertex_bytes = kLeastObjVertex},
+    Format{.extension = ".ply",
+           .read_sequence = read_single_mesh<read_ply>,
+           .read_mesh = read_ply,
+           .parse_frame = parse_ply_frame,
+           .least_vertex_bytes = kLeastPlyVertex},
     Format{.extension = ".pc2", .read_cache = read_pc2, .write_sequence = write_cache_and_rest<write_pc2>},
     Format{.extension = ".mdd", .read_cache = read_mdd, .write_sequence = write_cache_and_rest<write_mdd>},
     Format{.extension = ".abc", .read_sequence = read_alembic, .write_sequence = write_alembic, .selects_frames = true},
+    Format{.extension = ".fbx",
+           .read_sequence = read_fbx_sequence,
+           .read_rig = read_fbx_rig,
+           .write_rig = write_fbx,
+           .bakes_shear = true},
     Format{.extension = ".glb",
            .read_sequence = read_gltf_sequence,
            .read_rig = read_gltf_rig,
            .write_rig = write_glb_file,
-           .two_layers = true},
-    Format{.extension = ".gltf", .read_sequence = read_gltf_sequence, .read_rig = read_gltf_rig, .two_layers = true},
+           .keeps_shear = true,
+           .has_two_layers = has_two_layer_extension},
+    Format{.extension = ".gltf",
+           .read_sequence = read_gltf_sequence,
+           .read_rig = read_gltf_rig,
+           .has_two_layers = has_two_layer_extension},
     Format{.extension = ".usda",
            .read_sequence = read_usd_sequence,
            .read_rig = read_usd_rig,
@@ -73,6 +105,7 @@ constexpr std::array kFormats{
            .selects_frames = true},
     Format{.extension = ".usd", .read_sequence = read_usd_sequence, .read_rig = read_usd_rig, .selects_frames = true},
     Format{.extension = ".usdc", .read_sequence = read_usd_sequence, .read_rig = read_usd_rig, .selects_frames = true},
+    Format{.extension = ".bvh", .write_rig = write_bvh_file},
     Format{.extension = ".npz", .read_sequence = read_npz_file, .write_sequence = write_npz},
 };
 
@@ -97,8 +130,12 @@ bool can(const Format& format, FileUse use) {
       return format.write_sequence != nullptr;
     case FileUse::write_rig:
       return format.write_rig != nullptr;
-    case FileUse::keep_two_layers:
-      return format.two_layers;
+    case FileUse::write_and_read_rig:
+      return format.write_rig != nullptr && format.read_rig != nullptr;
+    case FileUse::write_shear:
+      return format.write_rig != nullptr && format.keeps_shear;
+    case FileUse::bake_shear:
+      return format.write_rig != nullptr && format.bakes_shear;
   }
   return false;
 }
@@ -127,10 +164,11 @@ std::string folder_name(const fs::path& folder) {
   return (whole.filename().empty() ? whole.parent_path() : whole).filename().string();
 }
 
-Sequence read_single_obj(const fs::path& path, const ReadOptions&) {
+template <auto read_mesh>
+Sequence read_single_mesh(const fs::path& path, const ReadOptions&) {
   Sequence sequence;
   sequence.name = path.stem().string();
-  sequence.rest = read_obj(path);
+  sequence.rest = read_mesh(path);
   sequence.frames = Frames(1, sequence.vertex_count());
   sequence.frames[0] = sequence.rest.positions;
   sequence.times = uniform_times(1);
@@ -160,12 +198,10 @@ struct Loaded {
   bool selected = false;
 };
 
-Loaded read_obj_folder(const fs::path& folder, const ReadOptions& options) {
-  const std::vector<fs::path> all = list_obj_frames(folder);
-  const fs::path rest = folder / "rest.obj";
-  if (all.empty())
-    refuse(
-        fmt::format("{}: the folder has no OBJ frames, nor rest.obj with frames.pc2 or frames.mdd", folder.string()));
+/// A folder with a file for every frame.
+Loaded read_frame_folder(const fs::path& folder, const std::vector<fs::path>& all, const Format& format,
+                         const ReadOptions& options) {
+  const fs::path rest = folder / fmt::format("rest{}", format.extension);
   std::vector<fs::path> wanted;
   Loaded loaded{{}, true};
   for (std::size_t f = 0; f < all.size(); ++f) {
@@ -178,8 +214,9 @@ Loaded read_obj_folder(const fs::path& folder, const ReadOptions& options) {
     throw Error(ErrorKind::usage, fmt::format("frames {}:{}:{} of {} select nothing", options.first_frame,
                                               options.last_frame, options.frame_step, all.size()));
   loaded.sequence.name = folder_name(folder);
-  loaded.sequence.rest = read_obj(is_there(rest) ? rest : all.front());
-  loaded.sequence.frames = read_obj_frames(wanted, loaded.sequence.rest);
+  loaded.sequence.rest = format.read_mesh(is_there(rest) ? rest : all.front());
+  loaded.sequence.frames =
+      read_frame_files(wanted, loaded.sequence.rest, format.parse_frame, format.least_vertex_bytes);
   return loaded;
 }
 
@@ -192,7 +229,15 @@ Loaded read_folder(const fs::path& folder, const ReadOptions& options) {
     loaded.sequence.name = folder_name(folder);
     return loaded;
   }
-  return read_obj_folder(folder, options);
+  std::vector<std::string_view> extensions;
+  for (const Format& format : kFormats) {
+    if (format.parse_frame == nullptr) continue;
+    extensions.push_back(format.extension);
+    const std::vector<fs::path> frames = list_frame_files(folder, format.extension);
+    if (!frames.empty()) return read_frame_folder(folder, frames, format, options);
+  }
+  refuse(fmt::format("{}: the folder has no frames ({}), nor rest.obj with frames.pc2 or frames.mdd", folder.string(),
+                     fmt::join(extensions, ", ")));
 }
 
 Loaded read_one(const fs::path& path, const ReadOptions& options) {
@@ -201,7 +246,7 @@ Loaded read_one(const fs::path& path, const ReadOptions& options) {
   const Format& format = format_of(path);
   if (format.read_sequence != nullptr) return {format.read_sequence(path, options), format.selects_frames};
   if (format.read_cache == nullptr)
-    refuse(fmt::format("{}: not a format that can be read; expected {}, {} or a folder of OBJ frames", path.string(),
+    refuse(fmt::format("{}: not a format that can be read; expected {}, {} or a folder of frames", path.string(),
                        list_for(FileUse::read_sequence), list_for(FileUse::read_positions)));
   const fs::path rest = fs::path(path).replace_extension(".obj");
   if (!is_there(rest))
@@ -268,8 +313,18 @@ void write_single_obj(const fs::path& path, const Sequence& sequence) {
   write_obj(path, mesh);
 }
 
+void write_bvh_file(const fs::path& path, const Rig& rig, const WriteOptions&) {
+  write_bvh(path, rig);
+}
+
+bool has_two_layer_extension(const fs::path& path) {
+  return read_gltf_extension(path, kTwoLayerExtension).has_value();
+}
+
 void write_glb_file(const fs::path& path, const Rig& rig, const WriteOptions& options) {
-  write_glb(path, rig, options);
+  std::vector<GltfExtension> extensions;
+  if (rig.two_layer) extensions.push_back(two_layer_extension(rig, options.pack));
+  write_glb(path, rig, options, extensions);
 }
 
 void write_usd_file(const fs::path& path, const Rig& rig, const WriteOptions&) {
@@ -346,13 +401,18 @@ void write_sequence(const fs::path& path, const Sequence& sequence) {
   format.write_sequence(path, sequence);
 }
 
+bool has_two_layers(const fs::path& path) {
+  const Format& format = format_of(path);
+  return format.has_two_layers != nullptr && !is_folder(path) && is_there(path) && format.has_two_layers(path);
+}
+
 std::vector<fs::path> files_read(const fs::path& path) {
   std::vector<fs::path> out{path};
   if (is_folder(path)) {
     std::error_code unreadable;
     for (const auto& entry : fs::directory_iterator(path, unreadable)) {
       const bool cache = entry.path().stem() == "frames" && usable_for(FileUse::read_positions, entry.path());
-      if (cache || lower_extension(entry.path()) == ".obj") out.push_back(entry.path());
+      if (cache || format_of(entry.path()).parse_frame != nullptr) out.push_back(entry.path());
     }
   } else if (usable_for(FileUse::read_positions, path)) {
     out.push_back(fs::path(path).replace_extension(".obj"));

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "io/srgb.h"
 #include "sinew/core/error.h"
 #include "sinew/io/obj.h"
 #include "sinew/io/output_file.h"
@@ -40,10 +41,6 @@ std::string line_name(std::string name) {
   for (char& c : name)
     if (static_cast<unsigned char>(c) < 32 || c == '\\') c = '_';
   return name;
-}
-
-float srgb_from_linear(float c) {
-  return c <= 0.0031308F ? c * 12.92F : 1.055F * std::pow(c, 1 / 2.4F) - 0.055F;
 }
 
 /// Colour per vertex, 3×V in sRGB: that of its first corner; white where no face has the vertex.

@@ -52,9 +52,19 @@ std::vector<Row> table(const std::string& first_header) {
 
 /// Libraries by the names that the table gives them, and how their headers begin.
 const std::map<std::string, std::string> kLibraries{
-    {"Eigen", "Eigen/"},        {"fmt", "fmt/"},     {"oneTBB", "tbb/"},           {"OpenBLAS", "cblas.h"},
-    {"nlohmann", "nlohmann/"},  {"Highway", "hwy/"}, {"meshoptimizer", "meshopt"}, {"zstd", "zstd"},
-    {"nanoflann", "nanoflann"}, {"CLI11", "CLI/"},   {"GoogleTest", "gtest/"},     {"Google Benchmark", "benchmark/"},
+    {"Eigen", "Eigen/"},
+    {"fmt", "fmt/"},
+    {"oneTBB", "tbb/"},
+    {"OpenBLAS", "cblas.h"},
+    {"nlohmann", "nlohmann/"},
+    {"Highway", "hwy/"},
+    {"meshoptimizer", "meshopt"},
+    {"zlib", "zlib.h"},
+    {"zstd", "zstd"},
+    {"nanoflann", "nanoflann"},
+    {"CLI11", "CLI/"},
+    {"GoogleTest", "gtest/"},
+    {"Google Benchmark", "benchmark/"},
 };
 
 struct Folder {

@@ -49,7 +49,7 @@ TEST_F(Program, WrongUsageIsStatusTwo) {
   expect_refused(2, "--frames", {"solve", "walk.pc2", "-o", "r.glb", "--frames", "3"});
   expect_refused(2, "select nothing", {"solve", "walk.pc2", "-o", "r.glb", "--frames", "90:95"});
   expect_refused(2, "--max-error", {"solve", "walk.pc2", "-o", "r.glb", "--method", "clusters", "--max-error", "1"});
-  expect_refused(2, ".glb", {"solve", "walk.pc2", "-o", "r.fbx"});
+  expect_refused(2, ".glb", {"solve", "walk.pc2", "-o", "r.obj"});
   expect_refused(2, "--fit", {"solve", "walk.pc2", "-o", "r.glb", "--fit", "weights"});
   expect_refused(2, "same file", {"solve", "walk.pc2", "-o", "r.glb", "--report", "./r.glb"});
 }

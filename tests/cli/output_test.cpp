@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "cli/program.h"
+#include "sinew/view/page.h"
 
 /// The one path by which commands write: outputs are checked against all inputs and refused at once, and a signal
 /// before the file is in place leaves the old one.
@@ -76,12 +77,12 @@ TEST_F(Outputs, NeverReplaceAnInputHoweverItIsNamed) {
 }
 
 TEST_F(Outputs, OfAWrongExtensionAreRefusedBeforeAnythingIsRead) {
-  const std::string ends = "-o out.obj: expected a name that ends in .glb";
+  const std::string ends = "-o out.obj: expected a name that ends in .fbx, .glb";
   expect_refused(2, ends, {"solve", "nowhere", "-o", "out.obj"});
   expect_refused(2, ends, {"correct", "nowhere.glb", "nowhere", "-o", "out.obj"});
   expect_refused(2, ends, {"reduce", "nowhere.glb", "-o", "out.obj"});
   expect_refused(2, ends, {"compress", "nowhere.glb", "-o", "out.obj"});
-  expect_refused(2, "-o out.fbx: expected", {"convert", "nowhere.glb", "-o", "out.fbx"});
+  expect_refused(2, "-o out.xyz: expected", {"convert", "nowhere.glb", "-o", "out.xyz"});
 }
 
 TEST_F(Outputs, ASignalBeforeTheWorkIsNeverSwallowed) {
@@ -130,10 +131,40 @@ TEST_F(Outputs, AFormatOfBothKeepsARigARigAndASequenceASequence) {
   }
 }
 
-TEST_F(Outputs, TwoLayersAreRefusedWhereTheyWouldBeLost) {
-  const Result result = run({"compress", "rig.glb", "-o", "out.usda"});
-  EXPECT_EQ(result.status, 2);
-  EXPECT_NE(result.err.find("does not hold two layers"), std::string::npos) << result.err;
+TEST_F(Outputs, WhatIsLostOfTwoLayersIsSaid) {
+  for (const char* output : {"out.usda", "out.fbx"}) {
+    const Result result = run({"compress", "rig.glb", "-o", output});
+    EXPECT_EQ(result.status, 0) << result.err;
+    EXPECT_NE(result.err.find("the format has no place for two layers"), std::string::npos) << result.err;
+    EXPECT_EQ(run({"info", output, "--json"}).status, 0);
+  }
+  EXPECT_EQ(run({"compress", "rig.glb", "-o", "out.glb"}).err, "");
+}
+
+TEST_F(Outputs, BonesThatWouldShearAreRefusedBeforeTheWorkWithWhatHelps) {
+  const auto solve = [&](const std::string& output, const std::vector<std::string>& more) {
+    std::vector<std::string> command{"solve", "walk.pc2", "-o", output, "--transforms", "affine", "--bones", "3"};
+    command.insert(command.end(), more.begin(), more.end());
+    return run(command);
+  };
+  for (const char* output : {"out.fbx", "out.usda"}) {
+    const Result result = solve(output, {});
+    EXPECT_EQ(result.status, 2);
+    EXPECT_NE(result.err.find("--transforms rigid"), std::string::npos) << result.err;
+    EXPECT_EQ(result.err.find("--bake-shear") != std::string::npos, output == std::string("out.fbx")) << result.err;
+  }
+  EXPECT_EQ(solve("out.fbx", {"--bake-shear"}).status, 0);
+  EXPECT_EQ(solve("out.usda", {"--bake-shear"}).status, 2);
+}
+
+TEST_F(Outputs, ARigOfAnyFormatIsShown) {
+  if (!has_viewer()) GTEST_SKIP() << "skipped: built without the viewer";
+  for (const char* name : {"same.fbx", "same.usdz"}) {
+    ASSERT_EQ(run({"convert", "rig.glb", "-o", name}).status, 0);
+    const Result result = run({"view", name, "walk.pc2", "-o", "page.html"});
+    EXPECT_EQ(result.status, 0) << result.err;
+    EXPECT_NE(text_of(folder_ / "page.html").find("Z2xURg"), std::string::npos);  // "glTF" in base 64
+  }
 }
 
 TEST_F(Outputs, HelpNamesEveryFormatThatCanBeReadOrWritten) {

@@ -7,6 +7,7 @@
 
 #include "io/small_sequence.h"
 #include "sinew/io/alembic.h"
+#include "sinew/io/fbx.h"
 #include "sinew/io/gltf.h"
 #include "sinew/io/mdd.h"
 #include "sinew/io/npz.h"
@@ -53,6 +54,56 @@ def Xform "x" ( variants = { string v = "one" } prepend variantSets = "v" )
     def "copy" ( references = </x/m> ) { }
 }
 )";
+
+/// Text FBX: a quad that a curve moves, with a skin, a shape and what only text spells so.
+constexpr const char* kHandMadeFbx =
+    "; FBX 7.4.0 project file\nFBXHeaderExtension:  {\n\tFBXVersion: 7400\n}\nGlobalSettings:  {\n\tProperties70:  {\n"
+    "\t\tP: \"UpAxis\", \"int\", \"Integer\", \"\",2\n\t\tP: \"UnitScaleFactor\", \"double\", \"Number\", "
+    "\"\",2.54\n\t}\n}\n"
+    "Objects:  {\n\tGeometry: 1, \"Geometry::quad\", \"Mesh\" {\n\t\tVertices: *12 {\n"
+    "\t\t\ta: 0,0,0,1,0,0,1,1,0,\n0,1,.5\n\t\t}\n\t\tPolygonVertexIndex: *4 {\n\t\t\ta: 0,1,2,-4\n\t\t}\n"
+    "\t\tLayerElementUV: 0 {\n\t\t\tName: \"a &quot;b&quot;\"\n\t\t\tMappingInformationType: \"ByVertice\"\n"
+    "\t\t\tReferenceInformationType: \"Direct\"\n\t\t\tUV: *8 {\n\t\t\t\ta: 0,0,1,0,1,1,0,1\n\t\t\t}\n\t\t}\n\t}\n"
+    "\tModel: 2, \"Model::quad\", \"Mesh\" {\n\t\tProperties70:  {\n"
+    "\t\t\tP: \"Lcl Translation\", \"Lcl Translation\", \"\", \"A\",1,2,-3e-1\n\t\t\tP: \"RotationActive\", \"bool\", "
+    "\"\", \"\",1\n"
+    "\t\t\tP: \"RotationOrder\", \"enum\", \"\", \"\",4\n\t\t}\n\t\tShading: T\n\t}\n"
+    "\tModel: 3, \"Model::bone\", \"LimbNode\" {\n\t}\n\tDeformer: 4, \"Deformer::\", \"Skin\" {\n\t}\n"
+    "\tDeformer: 5, \"SubDeformer::\", \"Cluster\" {\n\t\tIndexes: *2 {\n\t\t\ta: 0,2\n\t\t}\n\t\tWeights: *2 "
+    "{\n\t\t\ta: 1,0.5\n"
+    "\t\t}\n\t\tTransformLink: *16 {\n\t\t\ta: 1,0,0,0,0,1,0,0,0,0,1,0,2,0,0,1\n\t\t}\n\t}\n"
+    "\tAnimationStack: 6, \"AnimStack::take\", \"\" {\n\t}\n\tAnimationLayer: 7, \"AnimLayer::base\", \"\" {\n\t}\n"
+    "\tAnimationCurveNode: 8, \"AnimCurveNode::T\", \"\" {\n\t}\n\tAnimationCurve: 9, \"AnimCurve::\", \"\" {\n"
+    "\t\tKeyTime: *2 {\n\t\t\ta: 0,4618615800\n\t\t}\n\t\tKeyValueFloat: *2 {\n\t\t\ta: 1,2\n\t\t}\n"
+    "\t\tKeyAttrFlags: *1 {\n\t\t\ta: 1032\n\t\t}\n\t\tKeyAttrDataFloat: *4 {\n\t\t\ta: 1,0,0,0\n\t\t}\n"
+    "\t\tKeyAttrRefCount: *1 {\n\t\t\ta: 2\n\t\t}\n\t}\n}\nConnections:  {\n\tC: \"OO\",2,0\n\tC: \"OO\",1,2\n\tC: "
+    "\"OO\",3,0\n"
+    "\tC: \"OO\",4,1\n\tC: \"OO\",5,4\n\tC: \"OO\",3,5\n\tC: \"OO\",7,6\n\tC: \"OO\",8,7\n"
+    "\tC: \"OP\",8,3, \"Lcl Translation\"\n\tC: \"OP\",9,8, \"d|Y\"\n}\n";
+
+constexpr const char* kHandMadePly =
+    "ply\nformat ascii 1.0\ncomment by hand\nelement vertex 4\nproperty float x\nproperty double y\nproperty int z\n"
+    "property float nx\nproperty float ny\nproperty float nz\nproperty uchar red\nproperty uchar green\n"
+    "property uchar blue\nproperty float s\nproperty float t\nelement face 1\n"
+    "property list uchar int vertex_indices\nproperty uchar flags\nelement edge 1\nproperty list short float a\n"
+    "end_header\n0 0 0 0 0 1 255 0 1 0 0\n1 +0 0 0 0 2 1 2 3 1 0\n1 1e0 0 0 0 1 9 9 9 1 1\n0 1 0 0 0 1 0 0 0 0 1\n"
+    "4 0 1 2 3 7\n2 0.5 1\n";
+
+/// The same square in big-endian numbers.
+std::vector<std::byte> binary_ply() {
+  std::string out =
+      "ply\nformat binary_big_endian 1.0\nelement vertex 4\nproperty float x\nproperty float y\nproperty float z\n"
+      "element face 1\nproperty list uchar int vertex_index\nend_header\n";
+  const auto put = [&](std::uint32_t word) {
+    for (int shift = 24; shift >= 0; shift -= 8) out += static_cast<char>(word >> shift & 0xFFU);
+  };
+  constexpr std::uint32_t kOne = 0x3F800000;
+  for (const std::uint32_t word : {0U, 0U, 0U, kOne, 0U, 0U, kOne, kOne, 0U, 0U, kOne, 0U}) put(word);
+  out += '\x04';
+  for (const std::uint32_t v : {0U, 1U, 2U, 3U}) put(v);
+  const auto bytes = std::as_bytes(std::span(out));
+  return {bytes.begin(), bytes.end()};
+}
 
 /// The first array of an archive that holds its members as they are.
 std::vector<std::byte> first_member(const std::vector<std::byte>& archive) {
@@ -122,7 +173,8 @@ void write_bytes(const fs::path& path, std::span<const std::byte> bytes) {
 void copy_real_files(const fs::path& data, const fs::path& folder) {
   constexpr std::uintmax_t kMost = 60000;
   const std::map<std::string, std::string> formats{{".abc", "abc"}, {".glb", "gltf"}, {".gltf", "gltf"},
-                                                   {".npy", "npz"}, {".obj", "obj"},  {".pc2", "pc2"}};
+                                                   {".npy", "npz"}, {".obj", "obj"},  {".pc2", "pc2"},
+                                                   {".fbx", "fbx"}};
   if (!fs::is_directory(data)) return;
   for (const auto& entry : fs::recursive_directory_iterator(data)) {
     const auto format = formats.find(entry.path().extension().string());
@@ -177,6 +229,10 @@ int main(int argc, char** argv) {
   write_npz(made(folder / "npz") / "small.npz", small);
   write_alembic(made(folder / "abc") / "small.abc", small);
   write_glb(made(folder / "gltf") / "small.glb", small_rig(small));
+  write_fbx(made(folder / "fbx") / "small.fbx", small_rig(small), {.bake_shear = true});
+  test::write_text(folder / "fbx/hand.fbx", kHandMadeFbx);
+  test::write_text(made(folder / "ply") / "hand.ply", kHandMadePly);
+  write_bytes(folder / "ply/binary.ply", binary_ply());
   const Rig layered = two_layer_rig(small);
   write_glb(folder / "gltf/two_layer.glb", layered);
   write_glb(folder / "gltf/packed.glb", layered, {}, std::vector{two_layer_extension(layered, true)});

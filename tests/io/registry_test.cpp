@@ -149,9 +149,9 @@ TEST(ReadSequence, RefusesWhatIsNotThere) {
   const TemporaryFolder folder;
   expect_refused({folder / "absent.pc2"}, "absent.pc2: no such file or folder");
   expect_refused({folder / "absent.obj", folder / "absent.pc2"}, "absent.obj: cannot be read: No such file");
-  expect_refused({folder.path()}, "the folder has no OBJ frames, nor rest.obj with frames.pc2");
+  expect_refused({folder.path()}, "the folder has no frames (.obj, .ply), nor rest.obj with frames.pc2");
   write_text(folder / "rest.obj", triangle(1));
-  expect_refused({folder.path()}, "the folder has no OBJ frames");
+  expect_refused({folder.path()}, "the folder has no frames");
   expect_refused({folder / "rest.obj", folder / "absent.pc2"}, "absent.pc2: cannot be read: No such file");
   write_text(folder / "a.txt", "hello");
   expect_refused({folder / "a.txt"}, "a.txt: not a format that can be read; expected .obj");
@@ -288,8 +288,8 @@ TEST(FilesRead, AreTheFileWhatLiesBesideItAndWhatAFolderHolds) {
 
 TEST(ExtensionsFor, AreThoseOfTheFormatsThatCanDoIt) {
   EXPECT_THAT(extensions_for(FileUse::read_positions), ElementsAre(".pc2", ".mdd"));
-  EXPECT_THAT(extensions_for(FileUse::write_rig), ElementsAre(".glb", ".usda", ".usdz"));
-  EXPECT_THAT(extensions_for(FileUse::keep_two_layers), ElementsAre(".glb", ".gltf"));
+  EXPECT_THAT(extensions_for(FileUse::write_rig), ElementsAre(".fbx", ".glb", ".usda", ".usdz", ".bvh"));
+  EXPECT_THAT(extensions_for(FileUse::write_and_read_rig), ElementsAre(".fbx", ".glb", ".usda", ".usdz"));
   EXPECT_TRUE(usable_for(FileUse::write_rig, "a/B.GLB"));
   EXPECT_FALSE(usable_for(FileUse::write_rig, "a.gltf"));
   EXPECT_FALSE(usable_for(FileUse::read_sequence, "folder"));

@@ -21,7 +21,7 @@ struct Request {
   std::vector<std::filesystem::path> examples;
   TwoLayerOptions options;
   double max_error = 0;  // x 1000, as errors are printed
-  bool pack = false;
+  WriteOptions write;
   bool json = false;
 };
 
@@ -54,10 +54,6 @@ void run(Request request) {
   std::vector<std::filesystem::path> all = request.examples;
   all.push_back(request.rig);
   check_outputs({{"-o", request.out}}, all);
-  if (!usable_for(FileUse::keep_two_layers, request.out))
-    throw Error(ErrorKind::usage,
-                fmt::format("{}: a file of this kind does not hold two layers; `sinew reduce` makes one",
-                            request.out.string()));
   request.options.max_error = request.max_error / 1000;
   Rig rig = read_rig_file(request.rig);
   if (rig.two_layer)
@@ -77,12 +73,19 @@ void run(Request request) {
   rig.weights = stand_in(rig, examples, request.options.threads, bar.callback());
   bar.wipe();
   auto [written, errors, file_bytes] =
-      write_result(request.out, rig, target, {.threads = request.options.threads, .pack = request.pack});
+      write_result(request.out, rig, target, {.threads = request.options.threads, .write = request.write});
+  const bool kept = written.two_layer.has_value();
   written.two_layer.reset();
   const double standard = evaluate(written, target, request.options.threads).e_rms;
-  const std::size_t bytes = model_bytes(request.out);
+  const std::size_t bytes = kept ? model_bytes(request.out) : 0;
   const double bits = 8 * static_cast<double>(bytes) / static_cast<double>(rig.vertex_count()) /
                       static_cast<double>(std::max<std::size_t>(1, rig.frame_count()));
+  if (!kept)
+    fmt::print(
+        stderr,
+        "sinew: warning: {}: the format has no place for two layers; the file holds the weights that stand in for "
+        "them\n",
+        request.out.string());
   if (request.json) {
     Json out{{"file", request.out.string()}, {"two_layer", report_json(report)}, {"seconds", seconds}};
     out["dense_e_rms"] = dense;
@@ -109,8 +112,10 @@ void add_compress(CLI::App& app) {
   CLI::App& command = *app.add_subcommand("compress", "Two-layer sparse compression of many influences per vertex");
   auto request = std::make_shared<Request>();
   TwoLayerOptions& options = request->options;
-  command.add_option("RIG", request->rig, "A skinned .glb or .gltf with any number of influences")->required();
-  command.add_option("-o,--output", request->out, "The .glb to write")->required();
+  command
+      .add_option("RIG", request->rig, fmt::format("A skinned model ({}) with any number of influences", rig_inputs()))
+      ->required();
+  command.add_option("-o,--output", request->out, "The rig to write, " + rig_outputs())->required();
   command.add_option("--examples", request->examples, "SEQUENCE to stay close to, instead of the rig's weights");
   auto* const blends =
       command.add_option("--blends-per-vertex", options.blends_per_vertex, "Blends per vertex over both layers")
@@ -134,11 +139,13 @@ void add_compress(CLI::App& app) {
   command.add_flag(
       "--keep-motion", options.keep_motion,
       "With --examples: leave the bones' motion as it is (it is fitted anew where bones are free and affine)");
-  command.add_flag("--pack", request->pack, "16 bits per number, compressed");
+  command.add_flag("--pack", request->write.pack, "16 bits per number, compressed");
+  add_write_options(command, request->write);
   command.add_option("--threads", options.threads, "Threads (all cores)")->check(CLI::Range(0, 4096));
   command.add_flag("--json", request->json, "Print everything as JSON");
   command.footer(R"(
-Method: docs/algorithms/two_layer.md. File: docs/formats.md.
+Method: docs/algorithms/two_layer.md. File: docs/formats.md. Formats that have no place for two layers get the weights that
+stand in for them, with a warning.
 
 Examples:
   sinew compress dense.glb -o small.glb

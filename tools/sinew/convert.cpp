@@ -15,6 +15,7 @@ namespace {
 struct Request {
   std::shared_ptr<SequenceInputs> inputs;
   std::filesystem::path output;
+  WriteOptions write;
 };
 
 /// A sequence as a model that any glTF player shows: one bone that never moves, one morph target per frame.
@@ -54,9 +55,9 @@ void run(const Request& request) {
   const Sequence sequence = rig ? Sequence() : read_inputs(*request.inputs);
   stop_if_asked();
   if (rig)
-    write_rig(request.output, *rig);
+    write_rig(request.output, *rig, request.write);
   else if (takes_rigs && !usable_for(FileUse::write_sequence, request.output))
-    write_rig(request.output, as_morphs(sequence));
+    write_rig(request.output, as_morphs(sequence), request.write);
   else
     write_sequence(request.output, sequence);
   for (const std::filesystem::path& file : files_written(request.output)) fmt::print("{}\n", file.string());
@@ -74,9 +75,10 @@ void add_convert(CLI::App& app) {
                               fmt::join(extensions_for(FileUse::write_sequence), ", "),
                               fmt::join(extensions_for(FileUse::write_rig), ", ")))
       ->required();
+  add_write_options(command, request->write);
   command.footer(sequence_help() + R"(
 A rig stays one where the format holds rigs, and is posed in every frame where it does not. A sequence in a format of
-rigs alone becomes one morph target per frame.
+rigs alone becomes one morph target per frame. .bvh holds the skeleton alone.
 
 Examples:
   sinew convert rig.glb -o frames.pc2

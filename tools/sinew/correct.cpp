@@ -17,6 +17,7 @@ struct Request {
   std::shared_ptr<SequenceInputs> inputs;
   std::filesystem::path output;
   CorrectionOptions options;
+  WriteOptions write;
   bool json = false;
 };
 
@@ -56,7 +57,8 @@ void run(Request& request) {
     report = correct(rig, sequence, request.options, bar.callback());
   }
   const double seconds = now_seconds() - start;
-  const Written written = write_result(request.output, rig, sequence, {.threads = request.options.threads});
+  const Written written =
+      write_result(request.output, rig, sequence, {.threads = request.options.threads, .write = request.write});
   if (request.json) {
     Json out{{"file", request.output.string()}, {"seconds", seconds}};
     out["corrections"] = {{"rank", report.rank},
@@ -89,12 +91,10 @@ void add_corrections(Rig& rig, const Sequence& sequence, const SolveOptions& opt
 void add_correct(CLI::App& app) {
   CLI::App& command = *app.add_subcommand("correct", "Add corrections of the rest pose to a rig from any solver");
   auto request = std::make_shared<Request>();
-  command.add_option("RIG", request->rig, "A file with a rig")->required();
+  command.add_option("RIG", request->rig, "A skinned model, " + rig_inputs())->required();
   request->inputs = add_sequence_inputs(command);
-  command
-      .add_option("-o,--output", request->output,
-                  fmt::format("The corrected rig to write ({})", fmt::join(extensions_for(FileUse::write_rig), ", ")))
-      ->required();
+  command.add_option("-o,--output", request->output, "The corrected rig to write, " + rig_outputs())->required();
+  add_write_options(command, request->write);
   auto* const rank =
       command.add_option("--rank", request->options.rank, "How many corrections (10)")->check(CLI::Range(0, 1000));
   command.add_option("--max-error", request->options.max_error, "Instead: as few as reach this E_RMS")

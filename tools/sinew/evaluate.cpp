@@ -109,7 +109,7 @@ void run(const Request& request) {
 void add_evaluate(CLI::App& app) {
   CLI::App& command = *app.add_subcommand("evaluate", "How far a written rig is from an animated mesh");
   auto request = std::make_shared<Request>();
-  command.add_option("RIG", request->rig, "A skinned .glb or .gltf")->required();
+  command.add_option("RIG", request->rig, "A skinned model, " + rig_inputs())->required();
   request->inputs = add_sequence_inputs(command);
   command.add_option("--truth", request->truth, "A known rig of the same mesh: compare the joints with its joints");
   command.add_option("--threads", request->threads, "Threads (all cores)")->check(CLI::Range(0, 4096));

@@ -8,7 +8,6 @@
 
 #include "interrupt.h"
 #include "sinew/core/error.h"
-#include "sinew/io/two_layer_gltf.h"
 #include "text_options.h"
 
 namespace sinew::tool {
@@ -38,10 +37,14 @@ std::string one_of(const std::vector<std::string>& names) {
 std::string sequence_help() {
   const std::vector<std::string> caches = extensions_for(FileUse::read_positions);
   return fmt::format(
-      "SEQUENCE is a {} file, a folder of OBJ frames, a folder with rest.obj and\n"
+      "SEQUENCE is a {} file, a folder of OBJ or PLY frames, a folder with rest.obj and\n"
       "frames{}, or REST.obj and then a {} file. Several of them, with the same faces, are clips\n"
       "of one character.",
       one_of(extensions_for(FileUse::read_sequence)), fmt::join(caches, " or frames"), one_of(caches));
+}
+
+std::string rig_inputs() {
+  return one_of(extensions_for(FileUse::read_rig));
 }
 
 std::vector<std::filesystem::path> files_named(const SequenceInputs& inputs) {
@@ -59,9 +62,10 @@ std::shared_ptr<SequenceInputs> add_sequence_inputs(CLI::App& command, bool requ
   command.add_option("--frames", inputs->frames, "A:B:STEP, only frames A to B-1 in steps, counted from 0")
       ->group(group);
   command.add_option("--rest", inputs->read.rest, "Rest pose: a frame number or a file")->group(group);
-  command.add_option("--clip", inputs->read.clip, "Animation of a rig, by name or number (all)")->group(group);
+  command.add_option("--clip", inputs->read.clip, "Animation of the file, by name or number (all)")->group(group);
   command.add_option("--mesh", inputs->read.mesh, "Only meshes whose name matches, e.g. 'Body*' (all)")->group(group);
-  command.add_option("--fps", inputs->read.frames_per_second, "Frames per second to sample a rig at (its keys)")
+  command
+      .add_option("--fps", inputs->read.frames_per_second, "Frames per second to sample a moving scene at (its keys)")
       ->check(CLI::PositiveNumber)
       ->group(group);
   return inputs;
@@ -85,8 +89,7 @@ namespace {
 Sequence read_part(const std::vector<std::filesystem::path>& group, const ReadOptions& options) {
   const bool whole =
       options.clip.empty() && options.mesh.empty() && options.frames_per_second == 0 && options.rest.empty();
-  if (whole && group.size() == 1 && usable_for(FileUse::keep_two_layers, group.front()) &&
-      std::filesystem::is_regular_file(group.front()) && read_gltf_extension(group.front(), kTwoLayerExtension)) {
+  if (whole && group.size() == 1 && has_two_layers(group.front())) {
     return select_frames(pose_all(read_rig_file(group.front())), options.first_frame, options.last_frame,
                          options.frame_step);
   }

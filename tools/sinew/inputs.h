@@ -32,6 +32,9 @@ std::vector<std::filesystem::path> files_named(const SequenceInputs& inputs);
 /// Reads the chosen sequence; warnings go to stderr. Throws Error{usage, input}.
 Sequence read_inputs(const SequenceInputs& inputs);
 
+/// ".glb, .gltf or .fbx": what a rig can be read from, for help texts.
+std::string rig_inputs();
+
 /// read_rig with warnings to stderr.
 Rig read_rig_file(const std::filesystem::path& path, ReadOptions options = {});
 

@@ -8,9 +8,7 @@
 #include "inputs.h"
 #include "interrupt.h"
 #include "sinew/core/error.h"
-#include "sinew/io/gltf.h"
 #include "sinew/io/io.h"
-#include "sinew/io/two_layer_gltf.h"
 
 namespace sinew::tool {
 namespace {
@@ -54,8 +52,8 @@ void check_extension(const Output& output) {
   const auto refuse = [&](const std::string& expected) {
     throw Error(ErrorKind::usage, fmt::format("{} {}: expected {}", output.option, output.path.string(), expected));
   };
-  if (output.kind == OutputKind::rig && !usable_for(FileUse::write_rig, output.path))
-    refuse("a name that ends in " + list_for(FileUse::write_rig));
+  if (output.kind == OutputKind::rig && !usable_for(FileUse::write_and_read_rig, output.path))
+    refuse("a name that ends in " + rig_outputs());
   if (output.kind == OutputKind::frames && !output.path.extension().empty() && !fs::is_directory(output.path) &&
       !usable_for(FileUse::write_sequence, output.path) && !usable_for(FileUse::write_rig, output.path))
     refuse(fmt::format("a name that ends in {}, {}, or a folder", list_for(FileUse::write_sequence),
@@ -102,6 +100,15 @@ void check_outputs(const std::vector<Output>& outputs, const std::vector<fs::pat
   }
 }
 
+void add_write_options(CLI::App& command, WriteOptions& options) {
+  command.add_flag("--bake-shear", options.bake_shear,
+                   fmt::format("Write bones that shear as pairs of nodes ({})", list_for(FileUse::bake_shear)));
+}
+
+std::string rig_outputs() {
+  return list_for(FileUse::write_and_read_rig);
+}
+
 Written write_result(const fs::path& target, const Rig& rig, const Sequence& sequence, const ResultOptions& options) {
   const auto stop_if_asked = [&] {
     if (!options.keep_partial) stop_if_interrupted("interrupted: nothing was written");
@@ -111,10 +118,7 @@ Written write_result(const fs::path& target, const Rig& rig, const Sequence& seq
   StagedFile staged(target);
   try {
     rig.check();
-    if (rig.two_layer)
-      write_glb(staged.path(), rig, {}, std::vector{two_layer_extension(rig, options.pack)});
-    else
-      write_rig(staged.path(), rig);
+    write_rig(staged.path(), rig, options.write);
     written.bytes = fs::file_size(staged.path());
     written.rig = read_rig_file(staged.path());
   } catch (const Error& error) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -8,13 +9,14 @@
 #include "sinew/core/rig.h"
 #include "sinew/core/sequence.h"
 #include "sinew/evaluate/errors.h"
+#include "sinew/io/io.h"
 
 /// The one path by which commands write: check_outputs() before anything is read, write_result() for the rig.
 namespace sinew::tool {
 
 /// What kind of file an option names.
 enum class OutputKind {
-  rig,     // an extension that a rig can be written to
+  rig,     // an extension that a rig can be written to and read back from
   frames,  // an extension that frames can be written to, or a folder
   other,   // any name
 };
@@ -35,8 +37,14 @@ void check_outputs(const std::vector<Output>& outputs, const std::vector<std::fi
 struct ResultOptions {
   int threads = 0;
   bool keep_partial = false;  // write the rig although the user has asked to stop
-  bool pack = false;          // two layers: 16 bits per number, compressed
+  WriteOptions write = {};
 };
+
+/// Adds --bake-shear to a command that writes a rig.
+void add_write_options(CLI::App& command, WriteOptions& options);
+
+/// The extensions that write_result can write to, for help texts.
+std::string rig_outputs();
 
 /// A rig in its file, as any reader finds it.
 struct Written {

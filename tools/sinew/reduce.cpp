@@ -20,6 +20,7 @@ struct Request {
   std::vector<std::filesystem::path> examples;
   std::string method = "geometry";
   ReduceOptions options;
+  WriteOptions write;
   bool json = false;
 };
 
@@ -46,7 +47,8 @@ void run(Request request) {
     ProgressBar bar;
     after.weights = reduce_weights(before, &target, request.options, bar.callback());
   }
-  const Written written = write_result(request.out, after, target, {.threads = request.options.threads});
+  const Written written =
+      write_result(request.out, after, target, {.threads = request.options.threads, .write = request.write});
   const double change = weight_change(before.weights, written.rig.weights, before.bone_count());
   if (request.json) {
     Json out{{"file", request.out.string()}, {"method", request.method}};
@@ -71,11 +73,9 @@ void run(Request request) {
 void add_reduce(CLI::App& app) {
   CLI::App& command = *app.add_subcommand("reduce", "Fewer influences per vertex, and what that costs");
   auto request = std::make_shared<Request>();
-  command.add_option("RIG", request->rig, "A file with a rig")->required();
-  command
-      .add_option("-o,--output", request->out,
-                  fmt::format("The rig to write ({})", fmt::join(extensions_for(FileUse::write_rig), ", ")))
-      ->required();
+  command.add_option("RIG", request->rig, "A skinned model, " + rig_inputs())->required();
+  command.add_option("-o,--output", request->out, fmt::format("The rig to write, {}", rig_outputs()))->required();
+  add_write_options(command, request->write);
   command.add_option("--influences", request->options.influences, "Influences per vertex")
       ->check(CLI::Range(1, 65536))
       ->capture_default_str();

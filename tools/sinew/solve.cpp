@@ -224,9 +224,24 @@ std::unique_ptr<CheckpointFile> open_checkpoint(const Request& request, const st
   return file;
 }
 
+/// Bones that the format cannot hold are refused before the work, not after it.
+void refuse_shear(const Method& method, const Request& request) {
+  const std::string& transforms = request.options.transforms;
+  const bool affine = transforms.empty() ? method.affine : transforms == "affine";
+  if (!affine || request.output.empty() || usable_for(FileUse::write_shear, request.output)) return;
+  const bool bakes = usable_for(FileUse::bake_shear, request.output);
+  if (bakes && request.options.write.bake_shear) return;
+  misused(
+      fmt::format("{}: bones of this format turn, move and scale, affine ones shear as well. Use --transforms rigid, "
+                  "or write {}{}",
+                  request.output.string(), fmt::join(extensions_for(FileUse::write_shear), " or "),
+                  bakes ? ", or pairs of nodes with --bake-shear" : ""));
+}
+
 void run(const std::vector<Method>& methods, Request& request, const CLI::App& command) {
   const Method& method = chosen_method(methods, request, command);
   if (!request.dry_run) refuse_outputs(request);
+  refuse_shear(method, request);
   const double limit = request.memory_limit.empty() ? 0 : static_cast<double>(parse_size(request.memory_limit));
   refuse_beyond(limit, static_cast<double>(bytes_of(request.inputs->paths)), "reading the input");
   if (limit > 0) request.inputs->read.max_bytes = static_cast<std::size_t>(limit);
@@ -324,8 +339,8 @@ Outcome solve_to_file(const Method& method, const Sequence& sequence, const Solv
     outcome.partial = interrupted();
   }
   outcome.seconds = now_seconds() - start;
-  Written written =
-      write_result(target, outcome.rig, sequence, {.threads = options.threads, .keep_partial = keep_partial});
+  Written written = write_result(target, outcome.rig, sequence,
+                                 {.threads = options.threads, .keep_partial = keep_partial, .write = options.write});
   outcome.rig = std::move(written.rig);
   outcome.errors = std::move(written.errors);
   outcome.bytes = written.bytes;
@@ -338,8 +353,8 @@ void add_solve(CLI::App& app) {
   auto request = std::make_shared<Request>();
   request->inputs = add_sequence_inputs(command);
   command.add_option("-o,--output", request->output,
-                     fmt::format("The rig to write ({}); required but for --dry-run",
-                                 fmt::join(extensions_for(FileUse::write_rig), ", ")));
+                     fmt::format("The rig to write, {}; required but for --dry-run", rig_outputs()));
+  add_write_options(command, request->options.write);
   const auto methods = std::make_shared<std::vector<Method>>(solve_methods());
   add_shared_options(command, *request);
   add_method_options(command, *methods, *request);

@@ -15,6 +15,7 @@
 #include "sinew/core/rig.h"
 #include "sinew/core/sequence.h"
 #include "sinew/evaluate/errors.h"
+#include "sinew/io/io.h"
 #include "sinew/solve/estimate.h"
 
 /// How `sinew solve` meets the solvers: solve.cpp owns the options that all methods share, reads the sequence, writes
@@ -42,6 +43,7 @@ struct SolveOptions {
   std::optional<Rig> given;          // --rig IN.glb
   std::string fit;                   // --fit weights|motion|all|joints, with --rig
   std::vector<std::string> lock;     // --lock: names or numbers of bones that keep their motion, with --rig
+  WriteOptions write;                // --bake-shear
   int corrections = 0;               // --corrections: rank of rest-pose corrections added after the solve
   Checkpoint* checkpoint = nullptr;  // --checkpoint; may be null
 };
@@ -58,6 +60,7 @@ struct Method {
   /// any of --max-error, --min-bones, --max-bones, --influences, --transforms, --smoothness, --iterations, --start,
   /// --skeleton, --rig, --fit, --lock.
   std::vector<std::string> takes;
+  bool affine = false;  // its bones shear unless --transforms says rigid
   /// Adds to the size of a solve what its own options say about it; may be empty.
   std::function<void(const SolveOptions&, SolveSize&)> add_size;
 };

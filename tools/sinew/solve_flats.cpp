@@ -78,6 +78,7 @@ Method flats_method() {
   Method method;
   method.name = "flats";
   method.summary = "affine bones with dense weights, lowest error (hyperspectral inverse skinning)";
+  method.affine = true;
   method.takes = {"--max-error", "--influences", "--transforms", "--iterations"};
   method.add_options = [own](CLI::App& command) { add_options(command, *own); };
   method.solve = [own](const Sequence& sequence, const SolveOptions& options, FitReport& report,

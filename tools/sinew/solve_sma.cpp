@@ -56,6 +56,7 @@ Method sma_method() {
   Method method;
   method.name = "sma";
   method.summary = "near-rigid parts by mean shift; finds the number of bones itself";
+  method.affine = true;
   method.takes = {"--influences", "--transforms", "--iterations", "--rig", "--fit"};
   auto request = std::make_shared<SmaRequest>();
   method.add_options = [request](CLI::App& command) {

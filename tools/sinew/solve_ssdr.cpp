@@ -122,6 +122,7 @@ Method kavan_method() {
   Method method;
   method.name = "kavan";
   method.summary = "affine bones, fixed sparsity and an optimised rest pose";
+  method.affine = true;
   method.takes = {"--influences", "--iterations", "--start"};
   method.solve = [](const Sequence& sequence, const SolveOptions& options, FitReport& report,
                     const Progress& progress) {

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <cstring>
 #include <optional>
 
 #include "commands.h"
@@ -8,6 +9,7 @@
 #include "output.h"
 #include "report.h"
 #include "sinew/core/error.h"
+#include "sinew/io/gltf.h"
 #include "sinew/io/output_file.h"
 #include "sinew/view/page.h"
 
@@ -26,12 +28,19 @@ std::string text_of(const std::filesystem::path& path) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+/// The model as the page takes it: GLB files as they are, rigs in other formats as GLB.
+std::vector<std::byte> glb_of(const std::filesystem::path& path) {
+  std::vector<std::byte> bytes = read_file(path);
+  const bool is_glb = bytes.size() >= 4 && std::memcmp(bytes.data(), "glTF", 4) == 0;
+  return is_glb ? bytes : glb_bytes(read_rig_file(path));
+}
+
 void run(const Request& request) {
   std::vector<std::filesystem::path> inputs = files_named(request.against);
   inputs.push_back(request.model);
   if (!request.report.empty()) inputs.push_back(request.report);
   check_outputs({{"-o", request.output, OutputKind::other}}, inputs);
-  const std::vector<std::byte> glb = read_file(request.model);
+  const std::vector<std::byte> glb = glb_of(request.model);
   PageOptions options;
   options.name = request.model.filename().string();
   if (!request.report.empty()) options.report = text_of(request.report);
@@ -58,7 +67,7 @@ void run(const Request& request) {
 void add_view(CLI::App& app) {
   CLI::App& command = *app.add_subcommand("view", "Make a web page that plays a rig, alone or beside the original");
   auto request = std::make_shared<Request>();
-  command.add_option("RIG", request->model, "A .glb, animated or not")->required();
+  command.add_option("RIG", request->model, "A model, animated or not: .glb, or a rig as " + rig_inputs())->required();
   command.add_option("--against,SEQUENCE", request->against.paths, "What to play beside it (sinew evaluate --help)");
   command.add_option("--frames", request->against.frames, "Frames of that sequence: FIRST:LAST:STEP, counted from 0");
   command.add_option("--report", request->report, "Report of the solve (solve --report), for the plots");

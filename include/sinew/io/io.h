@@ -13,14 +13,14 @@
 
 /// Files in and out. Which function you want:
 ///   read_sequence   any supported input as a Sequence (by extension or folder contents)
-///   read_rig        a skinned GLB/glTF or USD file as a Rig
-///   write_rig       a Rig as GLB or USD
+///   read_rig        a skinned GLB/glTF, FBX or USD file as a Rig
+///   write_rig       a Rig as GLB, FBX, USD or, its skeleton alone, BVH
 ///   write_sequence  posed frames as .pc2, .mdd, .npz, .abc, .usda, .usdz or a folder of OBJ files
 ///   files_read, files_written, same_file
 ///                   before writing: would an output take the place of an input?
 ///   extensions_for  which files can be read or written at all
-/// The functions of one format are in the header of that format (sinew/io/obj.h, pc2.h, mdd.h, npz.h, gltf.h,
-/// usd.h, alembic.h).
+/// The functions of one format are in the header of that format (sinew/io/obj.h, ply.h, pc2.h, mdd.h, npz.h,
+/// gltf.h, fbx.h, usd.h, bvh.h, alembic.h).
 namespace sinew {
 
 /// What a file can be used for.
@@ -30,7 +30,9 @@ enum class FileUse {
   read_rig,
   write_sequence,
   write_rig,
-  keep_two_layers,  // a rig in it may have a second layer
+  write_and_read_rig,  // what is written can be read back
+  write_shear,         // as a rig whose bones shear, as they are
+  bake_shear,          // such a rig with WriteOptions::bake_shear
 };
 
 /// The extensions that can be used so, in lower case and with their dot.
@@ -71,16 +73,21 @@ Sequence read_sequence(const std::vector<std::filesystem::path>& paths, const Re
 Rig read_rig(const std::filesystem::path& path, const ReadOptions& options = {});
 
 struct WriteOptions {
-  std::string generator = "sinew";  // glTF asset.generator
+  std::string generator = "sinew";  // the program that the file names as its maker
+  bool bake_shear = false;  // bones that shear become pairs of nodes where the format has no shear; else refused
+  bool pack = false;        // two layers: 16 bits per number, compressed
 };
 
-/// Writes a rig in the format that the extension names (.glb, .usda, .usdz): to a temporary file beside the target,
-/// renamed when complete. Throws Error{output}.
+/// Writes a rig in the format that the extension names: to a temporary file beside the target, renamed when complete.
+/// Throws Error{output}.
 void write_rig(const std::filesystem::path& path, const Rig& rig, const WriteOptions& options = {});
 
 /// Writes the posed frames in the format that the extension names (.pc2, .mdd, .npz, .abc, .usda, .usdz; a path without
 /// extension: OBJ folder). PC2 and MDD hold positions only: the rest mesh goes beside them as NAME.obj.
 void write_sequence(const std::filesystem::path& path, const Sequence& sequence);
+
+/// Whether a file holds a two-layer model, which then poses its vertices instead of the skin that stands in for it.
+bool has_two_layers(const std::filesystem::path& path);
 
 /// The files that read_sequence looks at for this path: itself, for positions only the mesh beside it, for a folder its
 /// frames and rest mesh. A folder comes with them; one that is not there is left to the reader to complain about.
