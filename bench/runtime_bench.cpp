@@ -88,12 +88,16 @@ Bench make_bench(std::size_t vertices, std::size_t bones, std::size_t slots, std
   return b;
 }
 
-void connect(Bench& b, bool normals) {
+enum class Normals { none, linear, cofactors };
+
+void connect(Bench& b, Normals wanted) {
+  const bool normals = wanted != Normals::none;
   b.model = {};
   b.model.vertices = b.vertices;
   b.model.bones = b.bones;
   b.model.positions = {b.rest.data(), 12};
   if (normals) b.model.normals = {b.normals.data(), 12};
+  b.model.normal_rule = wanted == Normals::cofactors ? sinew_normals_cofactors : sinew_normals_linear;
   b.model.weights = b.weights.view();
   b.model.virtual_bones = b.scratch.size() / 16;
   if (b.model.virtual_bones != 0) b.model.dictionary = b.dictionary.view();
@@ -146,7 +150,7 @@ void out_of_cache(std::size_t vertices) {
   Bench lbs = make_bench(vertices, 30, 4, 0);
   Bench dense = make_bench(vertices, 30, 0, 0);
   Bench two_layer = make_bench(vertices, 30, 2, 2 * vertices / 31);
-  for (Bench* b : {&lbs, &dense, &two_layer}) connect(*b, false);
+  for (Bench* b : {&lbs, &dense, &two_layer}) connect(*b, Normals::none);
   const auto half = static_cast<std::size_t>(bytes_per_vertex(lbs) / 2 * static_cast<double>(vertices));
   std::vector<char> from(half, 1), to(half, 2);
   const auto skin = [](Bench& b) { return [&b] { sinew_skin(&b.model, &b.poses); }; };
@@ -165,7 +169,7 @@ void out_of_cache(std::size_t vertices) {
 void in_cache() {
   constexpr std::size_t kVertices = 10000;  // 480 kB with 4 influences
   std::printf("in the second-level cache, %zu vertices\n", kVertices);
-  for (const bool normals : {false, true})
+  for (const Normals normals : {Normals::none, Normals::linear, Normals::cofactors})
     for (const std::size_t slots : {1, 2, 4, 8, 0}) {
       Bench b = make_bench(kVertices, 30, slots, 0);
       connect(b, normals);
@@ -174,8 +178,10 @@ void in_cache() {
       for (const Kernels* set : sets) contestants.emplace_back([&b, set] { skin_with(*set, b.model, b.poses); });
       const std::vector<double> t = race(contestants, 20, 5);
       verify(b);
-      const std::string what =
-          (slots == 0 ? std::string("  dense 30") : "  LBS K=" + std::to_string(slots)) + (normals ? " + normals" : "");
+      const char* with = normals == Normals::none     ? ""
+                         : normals == Normals::linear ? " + normals"
+                                                      : " + normals by cofactors";
+      const std::string what = (slots == 0 ? std::string("  dense 30") : "  LBS K=" + std::to_string(slots)) + with;
       line((what + ", scalar").c_str(), t[0], kVertices, 1, "scalar");
       for (std::size_t i = 0; i < sets.size(); ++i)
         line((what + ", " + sets[i]->name).c_str(), t[i + 1], kVertices, t[0] / t[i + 1], "faster than scalar");

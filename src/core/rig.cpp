@@ -174,18 +174,18 @@ std::vector<Affined> blended_bones(const Rig& rig, std::size_t frame) {
   return virtual_bones;
 }
 
-Eigen::Vector3d corrected_rest(const Rig& rig, std::size_t frame, Eigen::Index v) {
-  Eigen::Vector3d p = rig.rest.positions.col(v).cast<double>();
-  if (rig.corrections)
-    for (std::size_t r = 0; r < rig.corrections->rank(); ++r)
-      p += static_cast<double>(rig.corrections->coefficients(index(frame), index(r))) *
-           rig.corrections->offsets[r].col(v).cast<double>();
+/// A position or normal at rest plus its offsets times the coefficients of a frame.
+Eigen::Vector3d corrected(const Rig& rig, std::size_t frame, const Vector3& rest, const std::vector<Points>& offsets,
+                          Eigen::Index v) {
+  Eigen::Vector3d p = rest.cast<double>();
+  for (std::size_t r = 0; r < offsets.size(); ++r)
+    p += static_cast<double>(rig.corrections->coefficients(index(frame), index(r))) * offsets[r].col(v).cast<double>();
   return p;
 }
 
-}  // namespace
-
-void pose(const Rig& rig, std::size_t frame, Eigen::Ref<Points> out) {
+/// Calls `each(v, T)` with the blended transform of every vertex.
+template <class Each>
+void for_each_blend(const Rig& rig, std::size_t frame, const Each& each) {
   const std::vector<Affined> bones = blended_bones(rig, frame);
   const std::vector<Index>& bone = rig.two_layer ? rig.two_layer->coefficients.columns : rig.weights.bones;
   const std::vector<float>& value = rig.two_layer ? rig.two_layer->coefficients.values : rig.weights.values;
@@ -195,8 +195,29 @@ void pose(const Rig& rig, std::size_t frame, Eigen::Ref<Points> out) {
     Affined T = Affined::Zero();
     for (std::size_t i = v * slots; i < (v + 1) * slots; ++i)
       if (value[i] != 0) T += static_cast<double>(value[i]) * bones[bone[i]];
-    out.col(index(v)) = (T.leftCols<3>() * corrected_rest(rig, frame, index(v)) + T.col(3)).cast<float>();
+    each(index(v), T);
   }
+}
+
+}  // namespace
+
+void pose(const Rig& rig, std::size_t frame, Eigen::Ref<Points> out) {
+  const std::vector<Points> none;
+  const std::vector<Points>& offsets = rig.corrections ? rig.corrections->offsets : none;
+  for_each_blend(rig, frame, [&](Eigen::Index v, const Affined& T) {
+    const Eigen::Vector3d p = corrected(rig, frame, rig.rest.positions.col(v), offsets, v);
+    out.col(v) = (T.leftCols<3>() * p + T.col(3)).cast<float>();
+  });
+}
+
+void pose_normals(const Rig& rig, std::size_t frame, const Eigen::Ref<const Points>& rest, Eigen::Ref<Points> out) {
+  const std::vector<Points> none;
+  const std::vector<Points>& offsets = rig.corrections ? rig.corrections->normal_offsets : none;
+  for_each_blend(rig, frame, [&](Eigen::Index v, const Affined& T) {
+    const Eigen::Vector3d n = T.leftCols<3>() * corrected(rig, frame, rest.col(v), offsets, v);
+    const double length = n.norm();
+    out.col(v) = length > 0 ? Vector3((n / length).cast<float>()) : Vector3(Vector3::Zero());
+  });
 }
 
 Sequence pose_all(const Rig& rig) {

@@ -18,14 +18,21 @@ namespace {
 
 constexpr std::size_t kBlock = 16;  // frames that are held at once: bounds the memory, fixes the order of sums
 
-/// Gives the posed positions of one frame.
+/// Gives the posed positions or normals of one frame.
 using Poser = std::function<void(std::size_t frame, Points& out)>;
+
+/// What is compared: positions, and normals as they are played where there are such.
+struct Posers {
+  Poser positions;
+  Poser normals;
+};
 
 /// Sums over one frame.
 struct FrameSums {
   double squares = 0;       // sum_v |d|²
   double deviation = 0;     // sum_v |p - time average of p|²
   double angles = 0;        // sum_v area·angle²
+  double played = 0;        // the same for played normals
   double area = 0;          // sum_v area, where the frame has a normal
   double largest = -1;      // max_v |d|²
   std::size_t vertex = 0;   // where that is
@@ -57,8 +64,9 @@ double angle_between(const Eigen::Vector3d& expected, const Eigen::Vector3d& fou
   return std::atan2(expected.cross(found).norm(), expected.dot(found));
 }
 
-void compare_frame(const Eigen::Ref<const Points>& expected, const Points& posed, const Eigen::Matrix3Xd& average,
-                   const std::vector<Index>& triangles, FrameSums& sums) {
+/// `played` has no columns where there are no played normals.
+void compare_frame(const Eigen::Ref<const Points>& expected, const Points& posed, const Points& played,
+                   const Eigen::Matrix3Xd& average, const std::vector<Index>& triangles, FrameSums& sums) {
   const Eigen::Index vertices = expected.cols();
   sums.squared.resize(vertices);
   for (Eigen::Index v = 0; v < vertices; ++v) {
@@ -79,6 +87,10 @@ void compare_frame(const Eigen::Ref<const Points>& expected, const Points& posed
     if (!(expected_normals.col(v).squaredNorm() > 0)) continue;
     const double angle = angle_between(expected_normals.col(v), posed_normals.col(v));
     sums.angles += areas[v] * angle * angle;
+    if (played.cols() != 0) {
+      const double shown = angle_between(expected_normals.col(v), played.col(v).cast<double>());
+      sums.played += areas[v] * shown * shown;
+    }
     sums.area += areas[v];
   }
 }
@@ -95,7 +107,7 @@ Eigen::Matrix3Xd time_average(const Frames& frames, int threads) {
   return average / static_cast<double>(frames.count());
 }
 
-Errors evaluate_with(const Poser& poser, const Sequence& sequence, int threads) {
+Errors evaluate_with(const Posers& posers, const Sequence& sequence, int threads) {
   const std::size_t frames = sequence.frame_count();
   const std::size_t vertices = sequence.vertex_count();
   const std::vector<Index> triangles = triangles_of(sequence.rest);
@@ -111,9 +123,11 @@ Errors evaluate_with(const Poser& poser, const Sequence& sequence, int threads) 
     std::vector<FrameSums> block(std::min(kBlock, frames - first));
     parallel_for(block.size(), 1, threads, [&](std::size_t begin, std::size_t end) {
       Points posed(3, index(vertices));
+      Points played(3, posers.normals ? index(vertices) : 0);
       for (std::size_t i = begin; i < end; ++i) {
-        poser(first + i, posed);
-        compare_frame(sequence.frames[first + i], posed, average, triangles, block[i]);
+        posers.positions(first + i, posed);
+        if (posers.normals) posers.normals(first + i, played);
+        compare_frame(sequence.frames[first + i], posed, played, average, triangles, block[i]);
       }
     });
     for (std::size_t i = 0; i < block.size(); ++i) {
@@ -121,6 +135,7 @@ Errors evaluate_with(const Poser& poser, const Sequence& sequence, int threads) 
       total.squares += frame.squares;
       total.deviation += frame.deviation;
       total.angles += frame.angles;
+      total.played += frame.played;
       total.area += frame.area;
       squared += frame.squared;
       errors.per_frame[first + i] = percent * std::sqrt(frame.squares / static_cast<double>(vertices));
@@ -135,7 +150,11 @@ Errors evaluate_with(const Poser& poser, const Sequence& sequence, int threads) 
   errors.e_rms = e_rms_of(total.squares, vertices, frames, smallest_enclosing_sphere(sequence.rest.positions).radius);
   errors.rmse_percent = percent * std::sqrt(total.squares / count);
   errors.distortion_percent = total.squares > 0 ? 100 * std::sqrt(total.squares / total.deviation) : 0;
-  errors.normal_degrees = total.area > 0 ? std::sqrt(total.angles / total.area) * 180 / std::numbers::pi : 0;
+  const auto degrees = [&](double squares) {
+    return total.area > 0 ? std::sqrt(squares / total.area) * 180 / std::numbers::pi : 0;
+  };
+  errors.normal_degrees = degrees(total.angles);
+  errors.played_degrees = degrees(total.played);
   errors.max_distance = std::sqrt(std::max(0.0, total.largest));
   errors.max_percent = percent * errors.max_distance;
   errors.per_vertex.resize(vertices);
@@ -159,12 +178,16 @@ void check_counts(const char* what, std::size_t vertices, std::size_t frames, co
 
 Errors evaluate(const Rig& rig, const Sequence& sequence, int threads) {
   check_counts("rig", rig.vertex_count(), rig.frame_count(), sequence);
-  return evaluate_with([&](std::size_t frame, Points& out) { pose(rig, frame, out); }, sequence, threads);
+  const Points rest =
+      vertex_areas(rig.rest.positions, triangles_of(rig.rest), nullptr).colwise().normalized().cast<float>();
+  return evaluate_with({[&](std::size_t frame, Points& out) { pose(rig, frame, out); },
+                        [&](std::size_t frame, Points& out) { pose_normals(rig, frame, rest, out); }},
+                       sequence, threads);
 }
 
 Errors evaluate(const Frames& posed, const Sequence& sequence, int threads) {
   check_counts("posed frames", posed.vertex_count(), posed.count(), sequence);
-  return evaluate_with([&](std::size_t frame, Points& out) { out = posed[frame]; }, sequence, threads);
+  return evaluate_with({[&](std::size_t frame, Points& out) { out = posed[frame]; }, nullptr}, sequence, threads);
 }
 
 double e_rms_of(double sum_of_squares, std::size_t vertices, std::size_t frames, double radius) {

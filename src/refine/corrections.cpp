@@ -233,6 +233,33 @@ Points vertex_normals(const std::vector<Index>& triangles, const Eigen::Ref<cons
   return normals;
 }
 
+/// Takes the normal offsets of vertices away whose played normals they turn from the frames' more than none would: the
+/// least squares are in the rest pose, a player scales to unit length after F.
+void drop_harmful_normals(const Residuals& residuals, const Points& rest, const std::vector<Index>& triangles,
+                          const Sequence& sequence, const Eigen::MatrixXd& coefficients, int threads,
+                          std::vector<Points>& offsets) {
+  const Eigen::Index V = residuals.vertices();
+  Eigen::MatrixX2d misses = Eigen::MatrixX2d::Zero(V, 2);  // Σ_f angle²: with the offsets, without
+  for (Eigen::Index f = 0; f < residuals.frames(); ++f) {
+    const Points wanted = vertex_normals(triangles, sequence.frames[static_cast<std::size_t>(f)]);
+    parallel_for(static_cast<std::size_t>(V), 1024, threads, [&](std::size_t begin, std::size_t end) {
+      for (Eigen::Index v = index(begin); v < index(end); ++v) {
+        const Eigen::Matrix3d F = residuals.blended(f, v).leftCols<3>();
+        Eigen::Vector3d n = rest.col(v).cast<double>();
+        const Eigen::Vector3d goal = wanted.col(v).cast<double>();
+        const auto miss = [&] { return std::pow(std::atan2(goal.cross(F * n).norm(), goal.dot(F * n)), 2); };
+        misses(v, 1) += miss();
+        for (std::size_t r = 0; r < offsets.size(); ++r)
+          n += coefficients(f, index(r)) * offsets[r].col(v).cast<double>();
+        misses(v, 0) += miss();
+      }
+    });
+  }
+  for (Eigen::Index v = 0; v < V; ++v)
+    if (misses(v, 0) > misses(v, 1))
+      for (Points& offset : offsets) offset.col(v).setZero();
+}
+
 /// Normal offsets for given coefficients: least squares towards the frames' normals taken back to the rest pose by
 /// n = F (ñ + Ñ q) (eq. 13, second form, which is how players skin normals).
 std::vector<Points> fit_normals(const Residuals& residuals, const Rig& rig, const Sequence& sequence,
@@ -262,6 +289,7 @@ std::vector<Points> fit_normals(const Residuals& residuals, const Rig& rig, cons
   std::vector<Points> out;
   for (Eigen::Index r = 0; r < R; ++r)
     out.emplace_back(Eigen::Map<const Points>(offsets.col(r).data(), 3, residuals.vertices()));
+  drop_harmful_normals(residuals, rest, triangles, sequence, coefficients, threads, out);
   return out;
 }
 

@@ -21,6 +21,7 @@ struct SkinJob {
   const float* palette;   // bones × 16
   sinew_input positions;  // at the run's first vertex
   sinew_input normals;    // data null: none
+  sinew_normal_rule rule;
   sinew_output positions_out;
   sinew_output normals_out;
 };

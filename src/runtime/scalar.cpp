@@ -91,24 +91,35 @@ Float3 cross(const Float3& a, const Float3& b) {
   return {a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
 }
 
-/// Cofactors times the normal, unit length.
-Float3 transform_normal(const Matrix& m, const Float3& n) {
+/// The linear part times the normal; the translation, times nothing, is there for the order of operations.
+Float3 turned_linearly(const Matrix& m, const Float3& n) {
+  return {(m.x.x * n.x + m.z.x * n.z) + (m.y.x * n.y + m.t.x * 0),
+          (m.x.y * n.x + m.z.y * n.z) + (m.y.y * n.y + m.t.y * 0),
+          (m.x.z * n.x + m.z.z * n.z) + (m.y.z * n.y + m.t.z * 0)};
+}
+
+/// Cofactors times the normal.
+Float3 turned_by_cofactors(const Matrix& m, const Float3& n) {
   const Float3 yz = cross(m.y, m.z);
   const Float3 zx = cross(m.z, m.x);
   const Float3 xy = cross(m.x, m.y);
-  const Float3 r = {yz.x * n.x + zx.x * n.y + xy.x * n.z, yz.y * n.x + zx.y * n.y + xy.y * n.z,
-                    yz.z * n.x + zx.z * n.y + xy.z * n.z};
+  return {yz.x * n.x + zx.x * n.y + xy.x * n.z, yz.y * n.x + zx.y * n.y + xy.y * n.z,
+          yz.z * n.x + zx.z * n.y + xy.z * n.z};
+}
+
+Float3 transform_normal(const Matrix& m, const Float3& n, sinew_normal_rule rule) {
+  const Float3 r = rule == sinew_normals_linear ? turned_linearly(m, n) : turned_by_cofactors(m, n);
   const float squared = r.x * r.x + r.y * r.y + r.z * r.z;
   if (!(squared > 0)) return {0, 0, 0};
-  const float length = std::sqrt(squared);
-  return {r.x / length, r.y / length, r.z / length};
+  const float inverse = 1 / std::sqrt(squared);
+  return {r.x * inverse, r.y * inverse, r.z * inverse};
 }
 
 void skin(const SkinJob& job) {
   for (std::size_t v = 0; v < job.vertices; ++v) {
     const Matrix m = blend_row(job.weights, job.bones, job.palette, v, job.weights.influences > kUnrolled ? 2 : 1);
     store(job.positions_out, v, transform_point(m, load(job.positions, v)));
-    if (job.normals_out.data != nullptr) store(job.normals_out, v, transform_normal(m, load(job.normals, v)));
+    if (job.normals_out.data != nullptr) store(job.normals_out, v, transform_normal(m, load(job.normals, v), job.rule));
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "runtime/kernels.h"
 
@@ -55,6 +56,11 @@ alignas(64) constexpr unsigned char kSpread[64] = {SINEW_BROADCAST(0),
                                                    kZero,
                                                    kZero,
                                                    kZero};
+// The same for normals, whose fourth lane becomes 0 whatever the palette holds there.
+#define SINEW_ZERO kZero, kZero, kZero, kZero
+#define SINEW_BROADCAST3(i) SINEW_LANE(i), SINEW_LANE(i), SINEW_LANE(i), SINEW_ZERO
+alignas(64) constexpr unsigned char kSpread3[64] = {
+    SINEW_BROADCAST3(0), SINEW_BROADCAST3(1), SINEW_BROADCAST3(2), SINEW_ZERO, SINEW_ZERO, SINEW_ZERO, SINEW_ZERO};
 alignas(16) constexpr unsigned char kYzx0[16] = {SINEW_LANE(1), SINEW_LANE(2), SINEW_LANE(0), kZero,
                                                  kZero,         kZero,         kZero};
 alignas(64) constexpr float kFourthColumn[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1};
@@ -117,6 +123,19 @@ HWY_INLINE Float4 transform_point(const Matrix& m, const float* p) {
   const auto sum = multiply_add(m.zt, z1, hn::Mul(m.xy, xy));
   return hn::Add(hn::LowerHalf(Tag4(), sum), hn::UpperHalf(Tag4(), sum));
 }
+/// The linear part times a normal, in two halves that are still to be added.
+HWY_INLINE hn::Vec<TagM> turned_halves(const Matrix& m, const float* p) {
+  const TagM d;
+  const hn::Repartition<std::uint8_t, TagM> bytes;
+  const auto normal = hn::BitCast(bytes, hn::LoadDup128(d, p));
+  const auto xy = hn::BitCast(d, hn::TableLookupBytes(normal, hn::Load(bytes, kSpread3)));
+  const auto z0 = hn::BitCast(d, hn::TableLookupBytes(normal, hn::Load(bytes, kSpread3 + 32)));
+  return multiply_add(m.zt, z0, hn::Mul(m.xy, xy));
+}
+HWY_INLINE Float4 turned_linearly(const Matrix& m, const float* p) {
+  const auto sum = turned_halves(m, p);
+  return hn::Add(hn::LowerHalf(Tag4(), sum), hn::UpperHalf(Tag4(), sum));
+}
 HWY_INLINE void linear_columns(const Matrix& m, Float4& x, Float4& y, Float4& z) {
   x = hn::LowerHalf(Tag4(), m.xy);
   y = hn::UpperHalf(Tag4(), m.xy);
@@ -168,6 +187,13 @@ HWY_INLINE Float4 transform_point(const Matrix& m, const float* p) {
   const Float4 x_z = multiply_add(m.z, hn::Broadcast<2>(point), hn::Mul(m.x, hn::Broadcast<0>(point)));
   return hn::Add(x_z, multiply_add(m.y, hn::Broadcast<1>(point), m.t));
 }
+/// The linear part times a normal; the translation, times nothing, is there for the order of operations.
+HWY_INLINE Float4 turned_linearly(const Matrix& m, const float* p) {
+  const Float4 n = hn::LoadU(Tag4(), p);
+  const Float4 x_z = multiply_add(m.z, hn::Broadcast<2>(n), hn::Mul(m.x, hn::Broadcast<0>(n)));
+  const Float4 sum = hn::Add(x_z, multiply_add(m.y, hn::Broadcast<1>(n), hn::Mul(m.t, hn::Zero(Tag4()))));
+  return hn::IfThenElseZero(hn::FirstN(Tag4(), 3), sum);
+}
 HWY_INLINE void linear_columns(const Matrix& m, Float4& x, Float4& y, Float4& z) {
   x = m.x;
   y = m.y;
@@ -178,7 +204,7 @@ HWY_INLINE void linear_columns(const Matrix& m, Float4& x, Float4& y, Float4& z)
 
 /// Cofactors times the normal. Each cross product a×b is (a·b.yzx - a.yzx·b).yzx; the last shuffle is
 /// shared by the three.
-HWY_INLINE Float4 turned_normal(const Matrix& m, const float* p) {
+HWY_INLINE Float4 turned_by_cofactors(const Matrix& m, const float* p) {
   Float4 x, y, z;
   linear_columns(m, x, y, z);
   const Float4 n = hn::LoadU(Tag4(), p);
@@ -191,19 +217,68 @@ HWY_INLINE Float4 turned_normal(const Matrix& m, const float* p) {
   return yzx(shuffled);
 }
 
-/// Each group of four lanes, of which the last is 0, at unit length. A root and a division cost the same for two
-/// normals as for one.
+/// Squared lengths of each group of four lanes, of which the last is 0, in all four.
 template <class D>
-HWY_INLINE hn::Vec<D> unit_length(D d, hn::Vec<D> r) {
+HWY_INLINE hn::Vec<D> squared_lengths(D /*d*/, hn::Vec<D> r) {
   const auto squares = hn::Mul(r, r);
   const auto pairs = hn::Add(squares, hn::Shuffle2301(squares));
-  const auto squared = hn::Add(pairs, hn::Shuffle1032(pairs));
-  return hn::IfThenElseZero(hn::Gt(squared, hn::Zero(d)), hn::Div(r, hn::Sqrt(squared)));
+  return hn::Add(pairs, hn::Shuffle1032(pairs));
+}
+template <class D>
+HWY_INLINE hn::Vec<D> inverse_root(D d, hn::Vec<D> squared) {
+  return hn::IfThenElseZero(hn::Gt(squared, hn::Zero(d)), hn::Div(hn::Set(d, 1.0F), hn::Sqrt(squared)));
+}
+template <class D>
+HWY_INLINE hn::Vec<D> unit_length(D d, hn::Vec<D> r) {
+  return hn::Mul(r, inverse_root(d, squared_lengths(d, r)));
 }
 
-HWY_INLINE Float4 transform_normal(const Matrix& m, const float* p) {
-  return unit_length(Tag4(), turned_normal(m, p));
+/// Four registers of normals at unit length. A root and a division cost the same for one lane as for all, so the
+/// lengths of the four are brought into the lanes of one register first.
+template <class D>
+HWY_INLINE void unit_lengths(D d, hn::Vec<D>& a, hn::Vec<D>& b, hn::Vec<D>& c, hn::Vec<D>& e) {
+  const hn::Repartition<std::uint64_t, D> wide;
+  const auto ab = hn::OddEven(squared_lengths(d, b), squared_lengths(d, a));
+  const auto ce = hn::OddEven(squared_lengths(d, e), squared_lengths(d, c));
+  const auto all = hn::BitCast(d, hn::OddEven(hn::BitCast(wide, ce), hn::BitCast(wide, ab)));
+  const auto inverse = inverse_root(d, all);
+  a = hn::Mul(a, hn::Broadcast<0>(inverse));
+  b = hn::Mul(b, hn::Broadcast<1>(inverse));
+  c = hn::Mul(c, hn::Broadcast<2>(inverse));
+  e = hn::Mul(e, hn::Broadcast<3>(inverse));
 }
+
+/// Which normals a kernel computes.
+enum class Normals { none, linear, cofactors };
+
+template <Normals kNormals>
+HWY_INLINE Float4 transform_normal(const Matrix& m, const float* p) {
+  if constexpr (kNormals == Normals::linear) return unit_length(Tag4(), turned_linearly(m, p));
+  return unit_length(Tag4(), turned_by_cofactors(m, p));
+}
+
+/// Normals of as many vertices side by side as a register holds, not yet of unit length.
+#if HWY_MAX_BYTES >= 32
+constexpr std::size_t kGroup = 2;
+using TagN = TagM;
+template <Normals kNormals>
+HWY_INLINE hn::Vec<TagN> turned_group(const Matrix m[kGroup], const float* p, const float* q) {
+  if constexpr (kNormals == Normals::linear) {
+    const auto one = turned_halves(m[0], p);
+    const auto two = turned_halves(m[1], q);
+    return hn::Add(hn::ConcatLowerLower(TagN(), two, one), hn::ConcatUpperUpper(TagN(), two, one));
+  }
+  return hn::Combine(TagN(), turned_by_cofactors(m[1], q), turned_by_cofactors(m[0], p));
+}
+#else
+constexpr std::size_t kGroup = 1;
+using TagN = Tag4;
+template <Normals kNormals>
+HWY_INLINE hn::Vec<TagN> turned_group(const Matrix m[kGroup], const float* p, const float* /*q*/) {
+  if constexpr (kNormals == Normals::linear) return turned_linearly(m[0], p);
+  return turned_by_cofactors(m[0], p);
+}
+#endif
 
 /// Where vertices are read and written: whole registers, except for the last vertex of a run and for results that lie
 /// between other data of the caller.
@@ -265,48 +340,73 @@ struct SparseRows {
   }
 };
 
-template <bool kNormals, class Store, class Rows>
+/// Skins the positions of a group of vertices; returns their normals, not yet of unit length.
+template <Normals kNormals, class Store, class Rows>
+HWY_INLINE hn::Vec<TagN> skin_group(const Rows& rows, const Cursor& positions, const Cursor& normals, std::size_t v) {
+  Matrix m[kGroup];
+  for (std::size_t i = 0; i < kGroup; ++i) {
+    m[i] = rows(v + i);
+    Store::store(transform_point(m[i], positions.point(v + i)), positions.out + (v + i) * positions.out_stride);
+  }
+  return turned_group<kNormals>(m, normals.point(v), normals.point(v + kGroup - 1));
+}
+
+template <class Store>
+HWY_INLINE void store_group(hn::Vec<TagN> group, const Cursor& normals, std::size_t v) {
+#if HWY_MAX_BYTES >= 32
+  Store::store(hn::LowerHalf(Tag4(), group), normals.out + v * normals.out_stride);
+  Store::store(hn::UpperHalf(Tag4(), group), normals.out + (v + 1) * normals.out_stride);
+#else
+  Store::store(group, normals.out + v * normals.out_stride);
+#endif
+}
+
+template <Normals kNormals, class Store, class Rows>
 HWY_INLINE void skin_run(const Rows& rows, const Cursor& positions, const Cursor& normals, std::size_t first,
                          std::size_t last) {
   std::size_t v = first;
-#if HWY_MAX_BYTES >= 32
-  if constexpr (kNormals)
-    for (; v + 2 <= last; v += 2) {
-      const Matrix a = rows(v);
-      const Matrix b = rows(v + 1);
-      const auto both = hn::Combine(TagM(), turned_normal(b, normals.point(v + 1)), turned_normal(a, normals.point(v)));
-      const auto unit = unit_length(TagM(), both);
-      Store::store(transform_point(a, positions.point(v)), positions.out + v * positions.out_stride);
-      Store::store(transform_point(b, positions.point(v + 1)), positions.out + (v + 1) * positions.out_stride);
-      Store::store(hn::LowerHalf(Tag4(), unit), normals.out + v * normals.out_stride);
-      Store::store(hn::UpperHalf(Tag4(), unit), normals.out + (v + 1) * normals.out_stride);
+  if constexpr (kNormals != Normals::none) {
+    for (; v + 4 * kGroup <= last; v += 4 * kGroup) {
+      auto a = skin_group<kNormals, Store>(rows, positions, normals, v);
+      auto b = skin_group<kNormals, Store>(rows, positions, normals, v + kGroup);
+      auto c = skin_group<kNormals, Store>(rows, positions, normals, v + 2 * kGroup);
+      auto e = skin_group<kNormals, Store>(rows, positions, normals, v + 3 * kGroup);
+      unit_lengths(TagN(), a, b, c, e);
+      store_group<Store>(a, normals, v);
+      store_group<Store>(b, normals, v + kGroup);
+      store_group<Store>(c, normals, v + 2 * kGroup);
+      store_group<Store>(e, normals, v + 3 * kGroup);
     }
-#endif
+    for (; v + kGroup <= last; v += kGroup)
+      store_group<Store>(unit_length(TagN(), skin_group<kNormals, Store>(rows, positions, normals, v)), normals, v);
+  }
   for (; v < last; ++v) {
     const Matrix m = rows(v);
     Store::store(transform_point(m, positions.point(v)), positions.out + v * positions.out_stride);
-    if constexpr (kNormals) Store::store(transform_normal(m, normals.point(v)), normals.out + v * normals.out_stride);
+    if constexpr (kNormals != Normals::none)
+      Store::store(transform_normal<kNormals>(m, normals.point(v)), normals.out + v * normals.out_stride);
   }
 }
 
 /// The last vertex of a run, by way of the stack: neither a read nor a write leaves its 12 bytes.
-template <bool kNormals>
+template <Normals kNormals>
 HWY_INLINE void skin_last(const Matrix& m, const Cursor& positions, const Cursor& normals, std::size_t v) {
   float p[4] = {0, 0, 0, 0};
   std::memcpy(p, positions.in + v * positions.in_stride, kPointBytes);
   StoreExact::store(transform_point(m, p), positions.out + v * positions.out_stride);
-  if constexpr (kNormals) {
+  if constexpr (kNormals != Normals::none) {
     std::memcpy(p, normals.in + v * normals.in_stride, kPointBytes);
-    StoreExact::store(transform_normal(m, p), normals.out + v * normals.out_stride);
+    StoreExact::store(transform_normal<kNormals>(m, p), normals.out + v * normals.out_stride);
   }
 }
 
-template <bool kNormals, class Rows>
+template <Normals kNormals, class Rows>
 HWY_INLINE void skin_rows(const SkinJob& job, const Rows& rows) {
   const Cursor positions(job.positions, job.positions_out);
   const Cursor normals(job.normals, job.normals_out);
   const std::size_t last = job.vertices - 1;
-  const bool tight = positions.out_stride == kPointBytes && (!kNormals || normals.out_stride == kPointBytes);
+  const bool tight =
+      positions.out_stride == kPointBytes && (kNormals == Normals::none || normals.out_stride == kPointBytes);
   if (tight)
     skin_run<kNormals, StoreTight>(rows, positions, normals, 0, last);
   else
@@ -314,14 +414,19 @@ HWY_INLINE void skin_rows(const SkinJob& job, const Rows& rows) {
   skin_last<kNormals>(rows(last), positions, normals, last);
 }
 
+/// Calls `run` with the kind of normals that a job wants, as a constant.
+template <class Run>
+HWY_INLINE void with_normals_of(const SkinJob& job, const Run& run) {
+  if (job.normals_out.data == nullptr) return run(std::integral_constant<Normals, Normals::none>());
+  if (job.rule == sinew_normals_linear) return run(std::integral_constant<Normals, Normals::linear>());
+  return run(std::integral_constant<Normals, Normals::cofactors>());
+}
+
 template <int K, class Index>
 void skin_sparse(const SkinJob& job, const Index* indices) {
   const SparseRows<K, Index> rows{indices, job.weights.values, job.palette,
                                   static_cast<std::size_t>(job.weights.influences)};
-  if (job.normals_out.data != nullptr)
-    skin_rows<true>(job, rows);
-  else
-    skin_rows<false>(job, rows);
+  with_normals_of(job, [&](auto normals) HWY_ATTR { skin_rows<normals>(job, rows); });
 }
 
 template <class Index>
@@ -375,7 +480,7 @@ HWY_INLINE Matrix blend_dense_row(const float* values, std::size_t bones, const 
   return m;
 }
 
-template <bool kNormals>
+template <Normals kNormals>
 void skin_dense(const SkinJob& job) {
   const Cursor positions(job.positions, job.positions_out);
   const Cursor normals(job.normals, job.normals_out);
@@ -394,7 +499,7 @@ void skin_dense(const SkinJob& job) {
 void skin(const SkinJob& job) {
   if (job.vertices == 0) return;
   if (job.weights.influences == 0)
-    return job.normals_out.data != nullptr ? skin_dense<true>(job) : skin_dense<false>(job);
+    return with_normals_of(job, [&](auto normals) HWY_ATTR { skin_dense<normals>(job); });
   if (job.weights.indices16 != nullptr) return skin_indexed(job, job.weights.indices16);
   return skin_indexed(job, job.weights.indices32);
 }

@@ -49,6 +49,7 @@ SkinJob make_job(const sinew_model& model, const sinew_poses& poses, std::size_t
           palette,
           offset(model.positions, first),
           offset(model.normals, first),
+          model.normal_rule,
           offset(poses.positions, pose, first),
           offset(poses.normals, pose, first)};
 }

@@ -2,6 +2,7 @@
 
 #include <Eigen/Geometry>
 #include <limits>
+#include <numbers>
 
 #include "sinew/core/bounds.h"
 #include "support/support.h"
@@ -34,6 +35,27 @@ TEST(Errors, AreZeroForTheSequenceItself) {
   EXPECT_EQ(errors.distortion_percent, 0);
   EXPECT_NEAR(errors.normal_degrees, 0, 1e-12);
   EXPECT_EQ(errors.max_distance, 0);
+}
+
+TEST(Errors, PlayedNormalsAreTheLinearPartTimesTheNormalAtRest) {
+  Sequence sequence = strip();
+  sequence.rest.positions.col(3) = Vector3(3, 2, 0);  // flat: every normal at rest is +z
+  Rig rig;
+  rig.rest = sequence.rest;
+  rig.weights = {1, {0, 0, 0, 0}, {1, 1, 1, 1}};
+  rig.bones.resize(1);
+  rig.motion = Motion(3, 1);
+  rig.times = sequence.times;
+  for (std::size_t f = 0; f < 3; ++f) {
+    // z leans towards x: the plane, and its true normal, stay; F n leans with it.
+    rig.motion(f, 0) = Affine::Identity();
+    rig.motion(f, 0)(0, 2) = static_cast<float>(f);
+    sequence.frames[f] = sequence.rest.positions;
+  }
+  const Errors errors = evaluate(rig, sequence);
+  EXPECT_NEAR(errors.normal_degrees, 0, 1e-6);
+  const double steep = std::atan(2.0) * 180 / std::numbers::pi;
+  EXPECT_NEAR(errors.played_degrees, std::sqrt((45.0 * 45.0 + steep * steep) / 3), 1e-4);
 }
 
 TEST(Errors, FollowTheirFormulas) {

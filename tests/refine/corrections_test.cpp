@@ -158,6 +158,24 @@ TEST(Corrections, NormalsOfTheCorrectedRestPoseFollowTheFrames) {
   EXPECT_GT(largest, 1e-3);
 }
 
+TEST(Corrections, PlayedNormalsAreNeverWorseThanWithoutAndFollowTheFrames) {
+  const Case c = wobbling_sheet();
+  double before = evaluate(c.rig, c.sequence).played_degrees;
+  const double without = before;
+  for (const int rank : {1, 2, 4, static_cast<int>(kFrames)}) {
+    CorrectionOptions options;
+    options.rank = rank;
+    CorrectionReport report;
+    Rig rig = c.rig;
+    rig.corrections = fit_corrections(c.rig, c.sequence, options, report);
+    const double played = evaluate(rig, c.sequence).played_degrees;
+    EXPECT_LE(played, without) << rank;
+    EXPECT_LE(played, before * 1.05) << rank;
+    before = played;
+  }
+  EXPECT_LT(before, 0.2 * without);
+}
+
 TEST(Corrections, SameBitsForOneAndThreeThreads) {
   const Case c = wobbling_sheet();
   CorrectionOptions options;

@@ -36,6 +36,7 @@ struct Shape {
   std::size_t poses = 1;
   bool wide = false;
   bool normals = true;
+  sinew_normal_rule rule = sinew_normals_linear;
 };
 
 // A model with asymmetric random content, and room for its results.
@@ -99,6 +100,7 @@ struct Case {
     model.corrections = s.corrections;
     model.position_offsets = position_offsets.data();
     model.normal_offsets = normal_offsets.data();
+    model.normal_rule = s.rule;
     poses.count = s.poses;
     poses.palettes = reinterpret_cast<float*>(palettes.data());
     poses.palette_stride = s.bones * 64;
@@ -132,7 +134,8 @@ void expect_same(const Case& got, const Case& expected, const std::string& what)
 }
 
 // Every compiled instruction set against the oracle, on buffers without a spare byte.
-void expect_all_sets_equal_scalar(const Shape& shape) {
+void expect_all_sets_equal_scalar(Shape shape, sinew_normal_rule rule) {
+  shape.rule = rule;
   Case expected(shape);
   ASSERT_EQ(skin_with(scalar_kernels(), expected.model, expected.poses), sinew_ok);
   for (const Kernels* kernels : all_simd_kernels()) {
@@ -142,6 +145,11 @@ void expect_all_sets_equal_scalar(const Shape& shape) {
         got, expected,
         std::string(kernels->name) + " K=" + std::to_string(shape.influences) + " V=" + std::to_string(shape.vertices));
   }
+}
+
+void expect_all_sets_equal_scalar(const Shape& shape) {
+  for (const sinew_normal_rule rule : {sinew_normals_linear, sinew_normals_cofactors})
+    expect_all_sets_equal_scalar(shape, rule);
 }
 
 TEST(Runtime, EverySetGivesTheBitsOfScalarForEveryInfluenceCountAndSizesAroundEveryLaneCount) {
@@ -218,6 +226,30 @@ TEST(Runtime, ScalarSkinsByTheFormula) {
     }
 }
 
+TEST(Runtime, NormalsFollowTheLinearPartAfterTheirOffsetsAsGltfPlayersHaveIt) {
+  Shape shape;
+  shape.corrections = 2;
+  Case c(shape);
+  ASSERT_EQ(skin_with(scalar_kernels(), c.model, c.poses), sinew_ok);
+  const auto* palette = reinterpret_cast<const float*>(c.palettes.data());
+  for (std::size_t v = 0; v < shape.vertices; ++v) {
+    float rest[3];
+    std::memcpy(rest, c.rest_normals.data() + 12 * v, 12);
+    double n[3], posed[3] = {0, 0, 0};
+    for (std::size_t axis = 0; axis < 3; ++axis)
+      n[axis] = rest[axis] + c.coefficients[0] * c.normal_offsets[3 * v + axis] +
+                c.coefficients[1] * c.normal_offsets[3 * (shape.vertices + v) + axis];
+    for (std::size_t axis = 0; axis < 3; ++axis)
+      for (std::size_t k = 0; k < 4; ++k)
+        for (std::size_t column = 0; column < 3; ++column)
+          posed[axis] += c.weights.values[4 * v + k] *
+                         palette[16UL * c.weights.indices16[4 * v + k] + 4 * column + axis] * n[column];
+    const double length = std::hypot(posed[0], posed[1], posed[2]);
+    for (int axis = 0; axis < 3; ++axis)
+      EXPECT_NEAR(c.result(c.normals, 0, v, axis), posed[axis] / length, 1e-5) << "vertex " << v;
+  }
+}
+
 TEST(Runtime, ResultsBetweenOtherDataLeaveItAlone) {
   for (const Kernels* kernels : all_simd_kernels()) {
     Shape shape;
@@ -246,6 +278,7 @@ TEST(Runtime, NormalsStayPerpendicularUnderShearAndNonUniformScale) {
   model.bones = 1;
   model.positions = {p, 12};
   model.normals = {n, 12};
+  model.normal_rule = sinew_normals_cofactors;
   model.weights = {1, index, nullptr, one};
   sinew_poses poses{};
   poses.count = 1;

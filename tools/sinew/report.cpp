@@ -110,6 +110,7 @@ Json facts_of(const Errors& errors, bool per_vertex) {
            {"rmse_percent", errors.rmse_percent},
            {"distortion_percent", errors.distortion_percent},
            {"normal_degrees", errors.normal_degrees},
+           {"played_degrees", errors.played_degrees},
            {"max_distance", errors.max_distance},
            {"max_percent", errors.max_percent},
            {"worst_frame", errors.worst_frame},

@@ -110,6 +110,11 @@ struct Rig {
 /// double, rounded once.
 void pose(const Rig& rig, std::size_t frame, Eigen::Ref<Points> out);
 
+/// Unit normals of one frame as players skin them: the linear part of the blended transform times the normal at rest
+/// plus its corrections, F (ñ + Ñ q) [JamesTwigg2005, eq. 13]. `rest` and `out` are 3×V; a normal that vanishes is
+/// zero.
+void pose_normals(const Rig& rig, std::size_t frame, const Eigen::Ref<const Points>& rest, Eigen::Ref<Points> out);
+
 /// All frames of a rig as a sequence with the same rest mesh.
 Sequence pose_all(const Rig& rig);
 

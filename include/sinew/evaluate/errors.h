@@ -13,7 +13,8 @@ struct Errors {
   double e_rms = 0;         // 1000·sqrt(sum |d|² / 3VF), rest pose scaled so that its enclosing sphere has radius 1
   double rmse_percent = 0;  // 100·sqrt(sum |d|² / VF) / rest bounding-box diagonal
   double distortion_percent = 0;  // 100·|P - P̂|_F / |P - time average of P|_F [JamesTwigg2005, Table 1]; may be inf
-  double normal_degrees = 0;      // RMS angle between vertex normals, weighted by area
+  double normal_degrees = 0;      // RMS angle between vertex normals of the surfaces, weighted by area
+  double played_degrees = 0;      // the same for normals as players skin them: F (ñ + Ñ q); 0 for posed frames
   double max_distance = 0;        // largest |d|, in the input's unit
   double max_percent = 0;         // the same in % of the diagonal
   std::size_t worst_frame = 0;    // where that is

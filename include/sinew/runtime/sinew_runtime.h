@@ -40,6 +40,12 @@ typedef struct sinew_output {
   size_t pose_stride;
 } sinew_output;
 
+/* How a normal n follows the blended matrix F; the result has unit length. */
+typedef enum sinew_normal_rule {
+  sinew_normals_linear = 0,   /* F n: what glTF players compute, and what sinew fits normal offsets for */
+  sinew_normals_cofactors = 1 /* cofactors of F times n: right for bones that shear or scale unevenly */
+} sinew_normal_rule;
+
 /* A model. Zero-initialise it and fill in what it has. */
 typedef struct sinew_model {
   size_t vertices;
@@ -52,6 +58,7 @@ typedef struct sinew_model {
   size_t corrections;            /* R; 0: none */
   const float* position_offsets; /* R x vertices x 3, added to the rest position before skinning */
   const float* normal_offsets;   /* R x vertices x 3, or NULL */
+  sinew_normal_rule normal_rule;
 } sinew_model;
 
 /* Poses of one model: the frames of a clip, or many instances in one frame. */
@@ -72,9 +79,8 @@ typedef enum sinew_status {
   sinew_bad_size = 3        /* a count or stride outside its range */
 } sinew_status;
 
-/* Skins every vertex in every pose. Normals are taken through the cofactors of the blended matrix and scaled to unit
- * length, which is right for affine bones too; a normal that vanishes is written as zero. Indices are not looked at:
- * an index out of range is undefined behaviour; see sinew_check_model. */
+/* Skins every vertex in every pose. Normals follow the model's rule; one that vanishes is written as zero. Indices are
+ * not looked at: an index out of range is undefined behaviour; see sinew_check_model. */
 sinew_status sinew_skin(const sinew_model* model, const sinew_poses* poses);
 
 /* Reads every index once. Call it when a model is loaded, not every frame. */
