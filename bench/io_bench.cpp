@@ -145,6 +145,7 @@ void run(benchmark::State& state, const std::string& path, std::size_t vertices,
   state.SetBytesProcessed(static_cast<std::int64_t>(turns * static_cast<double>(fs::file_size(file))));
   state.counters["vertices/s"] = turns * static_cast<double>(vertices) / acting;
   state.counters["of_plain_read"] = plain / acting;
+  state.counters["file_bytes"] = static_cast<double>(fs::file_size(file));
   if (!is_right()) state.SkipWithError("the result is wrong");
 }
 
@@ -246,7 +247,6 @@ void write_rig_file(benchmark::State& state, const Rig& made, const std::string&
   run(
       state, name, made.vertex_count(), [&] { write_rig(target, made); },
       [&] { return same_rig(read_rig(target), made); });
-  state.counters["file_bytes"] = static_cast<double>(fs::file_size(target));
 }
 
 void read_usd_frames(benchmark::State& state) {
