@@ -138,6 +138,9 @@ Rig refit_ssdr(const Sequence& sequence, const Rig& given, const RefitOptions& o
   keep_given(given, locked, options.locked_vertices, weights_stay, rig);
   for (int i = 0; i < options.add_bones; ++i)
     rig.bones[given.bone_count() + static_cast<std::size_t>(i)].name = fmt::format("helper_{}", i);
+  // Bones that all move as before are the skeleton that they were; helpers hang on no joint, so they end it.
+  for (std::size_t b = 0; b < given.bone_count(); ++b) rig.bones[b].parent = given.bones[b].parent;
+  rig.jointed = given.jointed && std::find(locked.begin(), locked.end(), 0) == locked.end();
   return rig;
 }
 

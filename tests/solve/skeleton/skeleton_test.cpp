@@ -10,6 +10,7 @@
 #include "sinew/evaluate/inside.h"
 #include "sinew/evaluate/skeleton_match.h"
 #include "sinew/make/character.h"
+#include "sinew/solve/ssdr.h"
 #include "support/matchers.h"
 #include "support/support.h"
 #include "support/zoo.h"
@@ -312,6 +313,23 @@ TEST(Skeleton, TwoPartsThatNeverTouchHangUnderOneRoot) {
   ASSERT_EQ(rig.bone_count(), 2U);
   EXPECT_EQ(rig.bones[1].parent, 0);
   EXPECT_LT(evaluate(rig, sequence, 1).rmse_percent, 0.05);
+}
+
+TEST(Skeleton, FittingOnlyTheWeightsOfARigKeepsItsHierarchyAndMotion) {
+  const Character character = small_character();
+  const Rig& given = character.truth;
+  ASSERT_TRUE(given.jointed);
+  RefitOptions options;
+  options.part = RefitPart::weights;
+  FitReport report;
+  const Rig rig = refit_ssdr(character.sequence, given, options, report);
+  rig.check();
+  EXPECT_TRUE(rig.jointed);
+  for (std::size_t b = 0; b < given.bone_count(); ++b) {
+    EXPECT_EQ(rig.bones[b].parent, given.bones[b].parent);
+    EXPECT_EQ(rig.bones[b].head, given.bones[b].head);
+    for (std::size_t f = 0; f < given.frame_count(); ++f) EXPECT_EQ(rig.motion(f, b), given.motion(f, b));
+  }
 }
 
 TEST(Skeleton, RefittedKeepsTheGivenHierarchyAndBringsBackDisplacedJoints) {
