@@ -77,10 +77,10 @@ function compression(row, set, found) {
   const dense = solve(set, '--bones', row.bones, '--influences', 'all', '--transforms', 'affine');
   const examples = row.variant.endsWith('w/ examples') ? ['--examples', { set }] : [];
   const steps = {
-    'k-largest': ['reduce', { rig: 0 }, '--influences', '4', '--method', 'largest'],
-    smooth: ['reduce', { rig: 0 }, '--influences', '4', '--method', 'smooth'],
-    geometry: ['reduce', { rig: 0 }, '--influences', '4', '--method', 'geometry', ...examples],
-    poisson: ['reduce', { rig: 0 }, '--influences', '4', '--method', 'poisson', ...examples],
+    'k-largest': ['reduce', { rig: 0 }, '--influences', '4', '--method', 'largest', '--refit', 'never'],
+    smooth: ['reduce', { rig: 0 }, '--influences', '4', '--method', 'smooth', '--refit', 'never'],
+    geometry: ['reduce', { rig: 0 }, '--influences', '4', '--method', 'geometry', '--refit', 'never', ...examples],
+    poisson: ['reduce', { rig: 0 }, '--influences', '4', '--method', 'poisson', '--refit', 'never', ...examples],
     'ours-wo-ex': ['compress', { rig: 0 }, '--blends-per-vertex', '4'],
     'ours-w-ex': ['compress', { rig: 0 }, '--blends-per-vertex', '4', ...examples],
   };

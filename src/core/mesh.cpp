@@ -125,6 +125,12 @@ void Mesh::check(const std::string& name) const {
     if (material < -1 || material >= static_cast<int>(appearance.materials.size()))
       refuse(fmt::format("{}: a face uses material {}, there are {}", name, material, appearance.materials.size()));
   check_pieces(*this, name);
+  for (const Shape& shape : shapes) {
+    const bool whole = shape.offsets.cols() == positions.cols() &&
+                       (shape.normal_offsets.cols() == 0 || shape.normal_offsets.cols() == positions.cols());
+    if (!whole || !shape.offsets.allFinite() || !shape.normal_offsets.allFinite())
+      refuse(fmt::format("{}: shape '{}' has no finite offset for each of {} vertices", name, shape.name, vertices));
+  }
 }
 
 std::vector<Index> triangulate_corners(const Mesh& mesh) {

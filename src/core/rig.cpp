@@ -220,6 +220,21 @@ void pose_normals(const Rig& rig, std::size_t frame, const Eigen::Ref<const Poin
   });
 }
 
+Rig select_frames(const Rig& rig, const std::vector<std::size_t>& frames) {
+  Rig out = rig;
+  out.motion = Motion(frames.size(), rig.bone_count());
+  out.times.clear();
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    for (std::size_t b = 0; b < rig.bone_count(); ++b) out.motion(i, b) = rig.motion(frames[i], b);
+    if (rig.corrections)
+      out.corrections->coefficients.row(index(i)) = rig.corrections->coefficients.row(index(frames[i]));
+    out.times.push_back(rig.times[frames[i]]);
+  }
+  if (rig.corrections) out.corrections->coefficients.conservativeResize(index(frames.size()), Eigen::NoChange);
+  out.clips = cut_clips(rig.clips, frames);
+  return out;
+}
+
 Sequence pose_all(const Rig& rig) {
   Sequence out{"rig", rig.rest, Frames(rig.frame_count(), rig.vertex_count()), rig.times, rig.clips};
   for (std::size_t f = 0; f < rig.frame_count(); ++f) {

@@ -40,6 +40,7 @@ void check_timeline(const std::string& name, const std::vector<double>& times, c
 }
 
 void Sequence::check() const {
+  const std::string name = this->name.empty() ? "sequence" : this->name;
   if (vertex_count() == 0) refuse(fmt::format("{}: no vertices", name));
   if (frame_count() == 0) refuse(fmt::format("{}: no frames", name));
   if (frames.vertex_count() != vertex_count())
@@ -60,26 +61,65 @@ std::vector<double> uniform_times(std::size_t frames, double seconds_per_frame) 
   return times;
 }
 
+std::vector<Clip> cut_clips(const std::vector<Clip>& clips, const std::vector<std::size_t>& frames) {
+  std::vector<Clip> out;
+  for (const Clip& clip : clips) {
+    const auto place = [&](std::size_t frame) {
+      return static_cast<std::size_t>(std::lower_bound(frames.begin(), frames.end(), frame) - frames.begin());
+    };
+    const std::size_t begin = place(clip.first_frame);
+    const std::size_t end = place(clip.first_frame + clip.frames);
+    if (end > begin) out.push_back({clip.name, begin, end - begin});
+  }
+  return out;
+}
+
+Sequence resample(const Sequence& sequence, double frames_per_second) {
+  if (!(frames_per_second > 0) || !std::isfinite(frames_per_second))
+    throw Error(ErrorKind::usage, fmt::format("{} frames per second, expected more than 0", frames_per_second));
+  const std::vector<std::size_t> starts = clip_starts(sequence.name, sequence.clips, sequence.frame_count());
+  Sequence out{sequence.name, sequence.rest, {}, {}, {}};
+  std::vector<std::pair<std::size_t, double>> places;  // a frame, and how far to the next
+  for (std::size_t clip = 0; clip + 1 < starts.size(); ++clip) {
+    if (starts[clip] == starts[clip + 1]) continue;
+    const std::size_t last = starts[clip + 1] - 1;
+    const std::size_t before = places.size();
+    std::size_t f = starts[clip];
+    const double span = (sequence.times[last] - sequence.times[f]) * frames_per_second;
+    if (!(span < 1e6))
+      refuse(fmt::format("{}: {} frames at {} per second are too many", sequence.name, span, frames_per_second));
+    for (std::size_t i = 0; i <= static_cast<std::size_t>(span + 1e-3); ++i) {
+      const double t =
+          std::min(sequence.times[last], sequence.times[starts[clip]] + static_cast<double>(i) / frames_per_second);
+      while (f < last && sequence.times[f + 1] <= t) ++f;
+      const double step = f < last ? sequence.times[f + 1] - sequence.times[f] : 1;
+      places.emplace_back(f, (t - sequence.times[f]) / step);
+      out.times.push_back(t);
+    }
+    if (!sequence.clips.empty()) out.clips.push_back({sequence.clips[clip].name, before, places.size() - before});
+  }
+  out.frames = Frames(places.size(), sequence.vertex_count());
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const auto [f, part] = places[i];
+    out.frames[i] = sequence.frames[f];
+    if (part > 0) out.frames[i] += static_cast<float>(part) * (sequence.frames[f + 1] - sequence.frames[f]);
+  }
+  return out;
+}
+
 Sequence select_frames(const Sequence& sequence, std::size_t first, std::size_t last, std::size_t step) {
   last = std::min(last, sequence.frame_count());
   if (step == 0 || first >= last)
     throw Error(ErrorKind::usage,
                 fmt::format("frames {}:{}:{} of {} select nothing", first, last, step, sequence.frame_count()));
-  const std::size_t count = (last - first + step - 1) / step;
-  Sequence out{sequence.name, sequence.rest, Frames(count, sequence.vertex_count()), {}, {}};
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::size_t f = first + i * step;
-    out.frames[i] = sequence.frames[f];
-    out.times.push_back(sequence.times[f]);
+  std::vector<std::size_t> chosen;
+  for (std::size_t f = first; f < last; f += std::min(step, last - f)) chosen.push_back(f);
+  Sequence out{sequence.name, sequence.rest, Frames(chosen.size(), sequence.vertex_count()), {}, {}};
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    out.frames[i] = sequence.frames[chosen[i]];
+    out.times.push_back(sequence.times[chosen[i]]);
   }
-  for (const Clip& clip : sequence.clips) {
-    const auto selected_before = [&](std::size_t f) {
-      return f <= first ? 0 : std::min(count, (f - first + step - 1) / step);
-    };
-    const std::size_t begin = selected_before(clip.first_frame);
-    const std::size_t end = selected_before(clip.first_frame + clip.frames);
-    if (end > begin) out.clips.push_back({clip.name, begin, end - begin});
-  }
+  out.clips = cut_clips(sequence.clips, chosen);
   return out;
 }
 

@@ -12,4 +12,7 @@ namespace sinew {
 void check_timeline(const std::string& name, const std::vector<double>& times, const std::vector<Clip>& clips,
                     std::size_t frames);
 
+/// What is left of clips when only these frames are, in ascending order.
+std::vector<Clip> cut_clips(const std::vector<Clip>& clips, const std::vector<std::size_t>& frames);
+
 }  // namespace sinew

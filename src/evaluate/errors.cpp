@@ -190,6 +190,45 @@ Errors evaluate(const Frames& posed, const Sequence& sequence, int threads) {
   return evaluate_with({[&](std::size_t frame, Points& out) { out = posed[frame]; }, nullptr}, sequence, threads);
 }
 
+ErrorsBetween evaluate_between(const Rig& halfway, const Sequence& sequence, int threads) {
+  std::vector<std::size_t> before;  // frames that another of the same clip follows
+  for (std::size_t f = 0; f + 1 < sequence.frame_count(); ++f)
+    if (std::none_of(sequence.clips.begin(), sequence.clips.end(),
+                     [&](const Clip& clip) { return clip.first_frame == f + 1; }))
+      before.push_back(f);
+  ErrorsBetween out;
+  out.places = before.size();
+  if (before.empty()) return out;
+  if (halfway.vertex_count() != sequence.vertex_count() || halfway.frame_count() != before.size())
+    throw Error(ErrorKind::input,
+                fmt::format("rig: {} vertices at {} places between keys, {} has {} at {}", halfway.vertex_count(),
+                            halfway.frame_count(), sequence.name, sequence.vertex_count(), before.size()));
+  std::vector<double> squares(before.size(), 0);
+  std::vector<double> largest(before.size(), 0);
+  parallel_for(before.size(), 1, threads, [&](std::size_t begin, std::size_t end) {
+    Points posed(3, index(sequence.vertex_count()));
+    for (std::size_t i = begin; i < end; ++i) {
+      pose(halfway, i, posed);
+      const auto from = sequence.frames[before[i]];
+      const auto to = sequence.frames[before[i] + 1];
+      for (Eigen::Index v = 0; v < posed.cols(); ++v) {
+        const Eigen::Vector3d middle = 0.5 * (from.col(v).cast<double>() + to.col(v).cast<double>());
+        const double d = (posed.col(v).cast<double>() - middle).squaredNorm();
+        squares[i] += d;
+        largest[i] = std::max(largest[i], d);
+      }
+    }
+  });
+  double sum = 0;
+  for (const double s : squares) sum += s;
+  const double diagonal = bounding_box_diagonal(sequence.rest.positions);
+  const double percent = 100 / (diagonal > 0 ? diagonal : 1);
+  const double count = static_cast<double>(before.size()) * static_cast<double>(sequence.vertex_count());
+  out.rmse_percent = percent * std::sqrt(sum / count);
+  out.max_percent = percent * std::sqrt(*std::max_element(largest.begin(), largest.end()));
+  return out;
+}
+
 double e_rms_of(double sum_of_squares, std::size_t vertices, std::size_t frames, double radius) {
   const double scale = radius > 0 ? radius : 1;
   return 1000 * std::sqrt(sum_of_squares / (3 * static_cast<double>(vertices) * static_cast<double>(frames))) / scale;

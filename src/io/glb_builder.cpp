@@ -135,7 +135,7 @@ std::string Names::take(std::string_view wanted, std::string_view fallback) {
   for (const char c : wanted.empty() ? fallback : wanted) {
     const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' ||
                        static_cast<unsigned char>(c) >= 0x80;
-    name += plain ? c : '_';
+    name += plain || !safe_ ? c : '_';
   }
   std::string candidate = name;
   for (int suffix = 2; !taken_.insert(candidate).second; ++suffix) candidate = fmt::format("{}_{}", name, suffix);

@@ -51,13 +51,16 @@ class GlbBuilder {
   std::size_t open_offset_ = 0;
 };
 
-/// Names that engines accept, each given once: letters, digits, '_', '-' and non-ASCII characters stay, the rest
-/// becomes '_', a number tells equals apart.
+/// Names as they came, each given once: a number tells equals apart. Safe ones are those that engines leave alone:
+/// letters, digits, '_', '-' and non-ASCII characters stay, the rest becomes '_'.
 class Names {
  public:
+  explicit Names(bool safe) : safe_(safe) {}
+
   std::string take(std::string_view wanted, std::string_view fallback);
 
  private:
+  bool safe_;
   std::unordered_set<std::string> taken_;
 };
 

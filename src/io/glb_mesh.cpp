@@ -143,7 +143,7 @@ void add_weights(const Rig& rig, const SplitPiece& piece, Json& attributes, GlbB
 Json add_attributes(const Rig& rig, const SplitPiece& piece, const Points& normals, GlbBuilder& out) {
   const Mesh& mesh = rig.rest;
   Json attributes = {{"POSITION", out.add_floats(point_values(piece, mesh.positions), 3, Use::vertices, true)}};
-  if (piece.piece.faces > 0) {
+  if (piece.piece.faces > 0 && !(mesh.normals.empty() && mesh.flat)) {
     std::vector<float> values =
         mesh.normals.empty() ? point_values(piece, normals) : vertex_values<3>(piece, mesh.normals, {0.0F, 0.0F, 1.0F});
     for (std::size_t i = 0; i < values.size(); i += 3) {
@@ -151,6 +151,8 @@ Json add_attributes(const Rig& rig, const SplitPiece& piece, const Points& norma
       n = unit(n);
     }
     attributes["NORMAL"] = out.add_floats(values, 3, Use::vertices);
+  }
+  if (piece.piece.faces > 0) {
     for (std::size_t set = 0; set < mesh.uv_sets.size(); ++set)
       if (!mesh.uv_sets[set].empty())
         attributes[fmt::format("TEXCOORD_{}", set)] =
@@ -170,15 +172,35 @@ Json add_attributes(const Rig& rig, const SplitPiece& piece, const Points& norma
   return attributes;
 }
 
-Json add_targets(const Rig& rig, const SplitPiece& piece, const std::vector<std::size_t>& targets, GlbBuilder& out) {
+/// Shapes that move something of a piece.
+std::vector<const Shape*> shapes_of(const Mesh& mesh, const Piece& piece) {
+  std::vector<const Shape*> out;
+  for (const Shape& shape : mesh.shapes)
+    if (!shape.offsets.middleCols(piece.first_vertex, piece.vertices).isZero(0)) out.push_back(&shape);
+  return out;
+}
+
+/// Corrections, then shapes. Offsets of normals are written for all of them or for none.
+Json add_targets(const Rig& rig, const SplitPiece& piece, const std::vector<std::size_t>& corrections,
+                 const std::vector<const Shape*>& shapes, GlbBuilder& out) {
+  const bool lit = piece.piece.faces > 0 && !(rig.rest.normals.empty() && rig.rest.flat);
+  const bool bent = lit && ((!corrections.empty() && !rig.corrections->normal_offsets.empty()) ||
+                            std::any_of(shapes.begin(), shapes.end(),
+                                        [](const Shape* shape) { return shape->normal_offsets.cols() > 0; }));
   Json list = Json::array();
-  for (const std::size_t r : targets) {
-    Json target = {
-        {"POSITION", out.add_floats(point_values(piece, rig.corrections->offsets[r]), 3, Use::vertices, true)}};
-    if (!rig.corrections->normal_offsets.empty() && piece.piece.faces > 0)
-      target["NORMAL"] = out.add_floats(point_values(piece, rig.corrections->normal_offsets[r]), 3, Use::vertices);
+  const auto add = [&](const Points& offsets, const Points* normals) {
+    Json target = {{"POSITION", out.add_floats(point_values(piece, offsets), 3, Use::vertices, true)}};
+    if (bent) {
+      const Points none = normals == nullptr ? Points(Points::Zero(3, offsets.cols())) : Points();
+      target["NORMAL"] = out.add_floats(point_values(piece, normals == nullptr ? none : *normals), 3, Use::vertices);
+    }
     list.push_back(std::move(target));
-  }
+  };
+  for (const std::size_t r : corrections)
+    add(rig.corrections->offsets[r],
+        rig.corrections->normal_offsets.empty() ? nullptr : &rig.corrections->normal_offsets[r]);
+  for (const Shape* shape : shapes)
+    add(shape->offsets, shape->normal_offsets.cols() == 0 ? nullptr : &shape->normal_offsets);
   return list;
 }
 
@@ -188,9 +210,9 @@ std::size_t add_indices(const std::vector<Index>& indices, std::size_t vertices,
 }
 
 Json add_primitives(const Rig& rig, const SplitPiece& piece, const Points& normals,
-                    const std::vector<std::size_t>& targets, GlbBuilder& out) {
+                    const std::vector<std::size_t>& targets, const std::vector<const Shape*>& shapes, GlbBuilder& out) {
   Json primitive = {{"attributes", add_attributes(rig, piece, normals, out)}};
-  if (!targets.empty()) primitive["targets"] = add_targets(rig, piece, targets, out);
+  if (!targets.empty() || !shapes.empty()) primitive["targets"] = add_targets(rig, piece, targets, shapes, out);
   if (piece.triangles.empty()) {
     primitive["mode"] = 0;
     return Json::array({std::move(primitive)});
@@ -270,6 +292,10 @@ void add_appearance(const Appearance& appearance, GlbBuilder& out) {
     declare_extensions(entry, out);
     out.append("materials", std::move(entry));
   }
+  for (const std::string& name : appearance.required) {
+    const Json used = out.root.value("extensionsUsed", Json::array());
+    if (std::find(used.begin(), used.end(), name) != used.end()) out.root["extensionsRequired"].push_back(name);
+  }
 }
 
 std::vector<WrittenMesh> add_meshes(const Rig& rig, const std::vector<std::size_t>& targets, GlbBuilder& out) {
@@ -278,19 +304,19 @@ std::vector<WrittenMesh> add_meshes(const Rig& rig, const std::vector<std::size_
   if (pieces.empty())
     pieces.push_back({"mesh", 0, static_cast<Index>(mesh.vertex_count()), 0, static_cast<Index>(mesh.face_count())});
   const std::vector<Index> triangulation = triangulate_corners(mesh);
-  const Points normals = mesh.normals.empty() ? smooth_normals(mesh, triangulation) : Points();
+  const Points normals = mesh.normals.empty() && !mesh.flat ? smooth_normals(mesh, triangulation) : Points();
   std::vector<WrittenMesh> written;
   Index first_corner = 0;
   std::size_t first_triangle = 0;
   for (const Piece& piece : pieces) {
     if (piece.vertices == 0) continue;
+    const std::vector<const Shape*> shapes = shapes_of(mesh, piece);
     Json entry = {{"primitives", add_primitives(rig, split(mesh, piece, triangulation, first_corner, first_triangle),
-                                                normals, targets, out)}};
-    if (!targets.empty()) {
-      entry["weights"] = std::vector<int>(targets.size(), 0);
-      for (const std::size_t r : targets) entry["extras"]["targetNames"].push_back(fmt::format("correction_{}", r));
-    }
-    written.push_back({out.append("meshes", std::move(entry)), piece.name});
+                                                normals, targets, shapes, out)}};
+    if (!targets.empty() || !shapes.empty()) entry["weights"] = std::vector<int>(targets.size() + shapes.size(), 0);
+    for (const std::size_t r : targets) entry["extras"]["targetNames"].push_back(fmt::format("correction_{}", r));
+    for (const Shape* shape : shapes) entry["extras"]["targetNames"].push_back(shape->name);
+    written.push_back({out.append("meshes", std::move(entry)), piece.name, shapes.size()});
   }
   return written;
 }

@@ -19,8 +19,9 @@ void add_appearance(const Appearance& appearance, GlbBuilder& out);
 
 /// One glTF mesh per piece that has vertices (one for a mesh without pieces), numbered like the result.
 struct WrittenMesh {
-  std::size_t mesh = 0;  // index in the file
-  std::string name;      // the piece's own name
+  std::size_t mesh = 0;    // index in the file
+  std::string name;        // the piece's own name
+  std::size_t shapes = 0;  // morph targets behind the corrections, which no frame uses
 };
 std::vector<WrittenMesh> add_meshes(const Rig& rig, const std::vector<std::size_t>& targets, GlbBuilder& out);
 

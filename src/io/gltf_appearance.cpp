@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cstring>
+#include <set>
 
 #include "io/gltf_mesh.h"
 #include "sinew/core/error.h"
@@ -50,16 +53,51 @@ Image read_image(const Document& document, std::size_t index, const ReadOptions&
   return image;
 }
 
+/// Extensions of materials and textures that refer to nothing but textures and images: they are as good elsewhere.
+constexpr std::array kCarried{"KHR_materials_", "KHR_texture_", "EXT_texture_", "MSFT_texture_"};
+
+/// Leaves out extensions that may refer to what is not carried, each as a whole. Both sets collect names.
+void sort_extensions(Json& object, std::set<std::string>& carried, std::set<std::string>& dropped) {
+  if (!object.is_structured()) return;
+  if (const auto extensions = object.find("extensions"); object.is_object() && extensions != object.end()) {
+    Json kept = Json::object();
+    for (const auto& [name, value] : extensions->items()) {
+      const bool known = std::any_of(kCarried.begin(), kCarried.end(),
+                                     [&name = name](const char* prefix) { return name.rfind(prefix, 0) == 0; });
+      (known ? carried : dropped).insert(name);
+      if (known) kept[name] = value;
+    }
+    if (kept.empty())
+      object.erase("extensions");
+    else
+      *extensions = std::move(kept);
+  }
+  for (Json& child : object) sort_extensions(child, carried, dropped);
+}
+
 }  // namespace
 
 Appearance read_appearance(const Document& document, const ReadOptions& options) {
   Appearance out;
+  std::set<std::string> carried;
+  std::set<std::string> dropped;
   for (std::size_t i = 0; i < document.size("materials"); ++i) {
-    const Json& material = document.at("materials", i);
+    Json material = document.at("materials", i);
+    sort_extensions(material, carried, dropped);
     out.materials.push_back({document.text(material, "name"), material.dump()});
   }
   for (std::size_t i = 0; i < document.size("images"); ++i) out.images.push_back(read_image(document, i, options));
-  if (document.size("textures") > 0) out.gltf_textures = document.root()["textures"].dump();
+  if (document.size("textures") > 0) {
+    Json textures = document.root()["textures"];
+    sort_extensions(textures, carried, dropped);
+    out.gltf_textures = textures.dump();
+  }
+  for (const Json& name : document.array(document.root(), "extensionsRequired", "the file"))
+    if (name.is_string() && carried.count(name.get<std::string>()) != 0)
+      out.required.push_back(name.get<std::string>());
+  if (!dropped.empty() && options.warn)
+    options.warn(
+        fmt::format("{}: extensions of materials that are not carried: {}", document.name(), fmt::join(dropped, ", ")));
   if (document.size("samplers") > 0) out.gltf_samplers = document.root()["samplers"].dump();
   return out;
 }

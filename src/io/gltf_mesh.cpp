@@ -289,6 +289,11 @@ MeshData read_mesh(const Document& document, std::size_t mesh, Welding welding) 
   if (raw.count > MeshData::kUnused / 2) document.refuse(fmt::format("mesh {} has {} vertices", mesh, raw.count));
   const std::string where = fmt::format("mesh {} '{}'", mesh, out.name);
   const bool told = welding == Welding::as_told;
+  const Json named = object.value("/extras/targetNames"_json_pointer, Json());
+  for (std::size_t i = 0; i < raw.targets.size(); ++i) {
+    const bool has = named.is_array() && i < named.size() && named[i].is_string();
+    out.target_names.push_back(has ? named[i].get<std::string>() : fmt::format("target_{}", i));
+  }
   fill_control_points(raw, told ? weld_as_told(document, raw, where, out) : weld_by_value(raw, out), out);
   return out;
 }

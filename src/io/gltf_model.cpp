@@ -188,6 +188,20 @@ std::vector<double> exact_times(const Json& animation, const std::vector<double>
   return times;
 }
 
+/// Whether the file gives a part's node or mesh a name.
+bool named(const Document& document, const Part& part) {
+  const Json& node = document.at("nodes", part.node);
+  if (!document.text(node, "name").empty()) return true;
+  const std::optional<std::size_t> mesh = document.index(node, "mesh", "meshes", "a node");
+  return mesh && !document.text(document.at("meshes", *mesh), "name").empty();
+}
+
+std::vector<double> halfway_between(const std::vector<double>& times) {
+  std::vector<double> out;
+  for (std::size_t i = 0; i + 1 < times.size(); ++i) out.push_back(0.5 * (times[i] + times[i + 1]));
+  return out;
+}
+
 std::string exact_name(const Json& animation, const std::string& name) {
   const Json noted = animation.value("/extras/sinew/name"_json_pointer, Json());
   return noted.is_string() ? noted.get<std::string>() : name;
@@ -205,7 +219,7 @@ Model read_model(const Document& document, const ReadOptions& options) {
   const Json* facts = extras == nullptr ? nullptr : document.find(*extras, "sinew");
   model.own = facts != nullptr && facts->is_object() && facts->value("format", Json()) == 1;
   if (model.own) model.facts = facts;
-  model.scene = read_scene(document, options);
+  model.scene = read_scene(document, options, !model.own);
   const ScenePose placed = pose_at(model.scene, nullptr, 0);
   std::map<std::pair<std::size_t, std::optional<std::size_t>>, std::size_t> known;  // mesh and skin → Model::meshes
   for (const std::size_t i : model.scene.visible) {
@@ -264,10 +278,11 @@ Mesh rest_mesh(const Document& document, const Model& model, const ReadOptions& 
   out.color_sets = collect_sets<4>(model, &MeshData::colors, "COLOR", {1, 1, 1, 1});
   const bool computed = fact(model, "normals") == "computed";  // by the writer
   if (!computed) out.normals = collect_normals(model, out);
+  out.flat = !computed && out.normals.empty();
   out.appearance = read_appearance(document, options);
   if (model.own)
     restore_mesh_names(*model.facts, out);
-  else if (out.pieces.size() < 2)
+  else if (out.pieces.size() == 1 && !named(document, model.parts.front()))
     out.pieces.clear();
   return out;
 }
@@ -292,10 +307,13 @@ Timeline timeline(const Document& document, const Model& model, const ReadOption
   for (const Animation& animation : model.scene.animations) {
     const Json& object = document.at("animations", animation.index);
     const bool exact = model.own && options.frames_per_second == 0;
-    const std::vector<double> seconds = exact ? exact_times(object, animation.frames) : animation.frames;
+    std::vector<double> seconds = exact ? exact_times(object, animation.frames) : animation.frames;
+    std::vector<double> frames = animation.frames;
+    if (options.halfway) frames = seconds = halfway_between(frames);
+    if (frames.empty()) continue;
     out.clips.push_back(
-        {model.own ? exact_name(object, animation.name) : animation.name, out.frames.size(), animation.frames.size()});
-    for (const double t : animation.frames) out.frames.push_back({&animation, t});
+        {model.own ? exact_name(object, animation.name) : animation.name, out.frames.size(), frames.size()});
+    for (const double t : frames) out.frames.push_back({&animation, t});
     out.seconds.insert(out.seconds.end(), seconds.begin(), seconds.end());
   }
   if (out.clips.size() == 1 && fact(model, "clips") == false) out.clips.clear();

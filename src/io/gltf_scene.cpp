@@ -128,8 +128,24 @@ Interpolation parse_interpolation(const std::string& text, const Document& docum
   document.refuse(fmt::format("{}: its interpolation is '{}'", where, text));
 }
 
+/// Of keys at the same time only the last counts; some exporters write such. Returns how many were left out.
+std::size_t drop_equal_times(std::size_t per_key, Track& track) {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < track.times.size(); ++i) {
+    if (i + 1 < track.times.size() && track.times[i + 1] == track.times[i]) continue;
+    track.times[kept] = track.times[i];
+    std::copy_n(track.values.begin() + static_cast<std::ptrdiff_t>(i * per_key), per_key,
+                track.values.begin() + static_cast<std::ptrdiff_t>(kept * per_key));
+    ++kept;
+  }
+  const std::size_t dropped = track.times.size() - kept;
+  track.times.resize(kept);
+  track.values.resize(kept * per_key);
+  return dropped;
+}
+
 std::optional<Track> read_track(const Document& document, const Scene& scene, const Json& animation,
-                                const Json& channel, const std::string& where) {
+                                const Json& channel, const std::string& where, const ReadOptions& options) {
   const Json* target = document.find(channel, "target");
   if (!channel.is_object() || target == nullptr || !target->is_object())
     document.refuse(fmt::format("{} has no target", where));
@@ -150,17 +166,40 @@ std::optional<Track> read_track(const Document& document, const Scene& scene, co
   track.values = document.floats(output, track.path == Path::weights ? 1 : static_cast<int>(track.width), where);
   if (track.times.empty()) document.refuse(fmt::format("{} has no keys", where));
   for (std::size_t i = 1; i < track.times.size(); ++i)
-    if (!(track.times[i] > track.times[i - 1]))
+    if (!(track.times[i] >= track.times[i - 1]))
       document.refuse(fmt::format("{}: key {} at {} s is not after the key before it", where, i, track.times[i]));
   const std::size_t per_key = track.width * (track.interpolation == Interpolation::cubic ? 3 : 1);
   if (track.values.size() != track.times.size() * per_key)
     document.refuse(fmt::format("{}: {} numbers for {} keys, expected {}", where, track.values.size(),
                                 track.times.size(), track.times.size() * per_key));
+  const std::size_t dropped = drop_equal_times(per_key, track);
+  if (dropped > 0 && options.warn)
+    options.warn(fmt::format("{}: {}: keys share their time, the last of them counts ({} left out)", document.name(),
+                             where, dropped));
   return track;
 }
 
-/// Sample times: at the keys when those of the longest track hold all others', else at a constant rate.
-std::vector<double> frame_times(const Document& document, const Animation& animation, double rate) {
+/// Keys that are further apart than 1/20 s with equal steps of at most 1/30 s between them. A long animation gets
+/// longer steps rather than thousands of frames.
+std::vector<double> with_frames_between(const std::vector<float>& keys) {
+  constexpr double kFar = 1.0 / 20;
+  constexpr double kMostDense = 3000;  // frames, unless there are more keys
+  const double span = static_cast<double>(keys.back()) - static_cast<double>(keys.front());
+  const double step = std::max(1 / kDefaultRate, span / kMostDense);
+  std::vector<double> out;
+  for (std::size_t i = 0; i + 1 < keys.size(); ++i) {
+    const auto from = static_cast<double>(keys[i]);
+    const double gap = static_cast<double>(keys[i + 1]) - from;
+    const double parts = gap > kFar ? std::ceil(gap / step - 1e-6) : 1;
+    for (double part = 0; part < parts; ++part) out.push_back(from + gap * part / parts);
+  }
+  out.push_back(static_cast<double>(keys.back()));
+  return out;
+}
+
+/// Sample times: at the keys when those of the longest track hold all others', and between them where they are far
+/// apart and something moves there; else at a constant rate.
+std::vector<double> frame_times(const Document& document, const Animation& animation, double rate, bool dense) {
   const std::vector<float>* longest = nullptr;
   float first = std::numeric_limits<float>::max();
   float last = std::numeric_limits<float>::lowest();
@@ -172,6 +211,9 @@ std::vector<double> frame_times(const Document& document, const Animation& anima
   const bool shared = std::all_of(animation.tracks.begin(), animation.tracks.end(), [&](const Track& track) {
     return std::includes(longest->begin(), longest->end(), track.times.begin(), track.times.end());
   });
+  const bool steps = std::all_of(animation.tracks.begin(), animation.tracks.end(),
+                                 [](const Track& track) { return track.interpolation == Interpolation::step; });
+  if (rate == 0 && shared && dense && !steps) return with_frames_between(*longest);
   if (rate == 0 && shared) return {longest->begin(), longest->end()};
   if (rate == 0) rate = kDefaultRate;
   const double span = (static_cast<double>(last) - static_cast<double>(first)) * rate;
@@ -209,7 +251,7 @@ std::vector<std::size_t> choose_animations(const Document& document, const ReadO
   return out;
 }
 
-void read_animations(const Document& document, const ReadOptions& options, Scene& scene) {
+void read_animations(const Document& document, const ReadOptions& options, bool dense, Scene& scene) {
   for (const std::size_t i : choose_animations(document, options)) {
     const Json& object = document.at("animations", i);
     Animation animation;
@@ -218,7 +260,7 @@ void read_animations(const Document& document, const ReadOptions& options, Scene
     std::size_t number = 0;
     for (const Json& channel : document.array(object, "channels", fmt::format("animation {}", i))) {
       const std::string where = fmt::format("animation {} '{}', channel {}", i, animation.name, number++);
-      if (auto track = read_track(document, scene, object, channel, where))
+      if (auto track = read_track(document, scene, object, channel, where, options))
         animation.tracks.push_back(std::move(*track));
     }
     if (animation.tracks.empty()) {
@@ -227,7 +269,7 @@ void read_animations(const Document& document, const ReadOptions& options, Scene
       continue;
     }
     if (animation.name.empty()) animation.name = fmt::format("animation_{}", i);
-    animation.frames = frame_times(document, animation, options.frames_per_second);
+    animation.frames = frame_times(document, animation, options.frames_per_second, dense);
     scene.animations.push_back(std::move(animation));
   }
 }
@@ -300,7 +342,7 @@ void sample(const Track& track, double t, std::vector<double>& out) {
   out = {q.x(), q.y(), q.z(), q.w()};
 }
 
-Scene read_scene(const Document& document, const ReadOptions& options) {
+Scene read_scene(const Document& document, const ReadOptions& options, bool dense) {
   if (!(options.frames_per_second >= 0) || !std::isfinite(options.frames_per_second))
     throw Error(ErrorKind::usage, fmt::format("{} frames per second, expected 0 or more", options.frames_per_second));
   Scene scene;
@@ -308,7 +350,7 @@ Scene read_scene(const Document& document, const ReadOptions& options) {
   std::vector<std::vector<std::size_t>> children;
   link_nodes(document, children, scene);
   list_visible(document, children, scene);
-  read_animations(document, options, scene);
+  read_animations(document, options, dense, scene);
   return scene;
 }
 

@@ -54,7 +54,8 @@ struct Scene {
 };
 
 /// Reads the scene. Refuses cyclic or shared nodes, tracks that do not fit their node and keys out of order.
-Scene read_scene(const Document& document, const ReadOptions& options);
+/// `dense`: where keys are far apart, frames between them are sampled as well.
+Scene read_scene(const Document& document, const ReadOptions& options, bool dense);
 
 /// Numbers of a track at time t: the value of the first or last key outside its keys.
 void sample(const Track& track, double t, std::vector<double>& out);

@@ -16,6 +16,7 @@ namespace {
 void add_second_layer(std::span<const std::byte> bytes, const ReadOptions& options, const std::string& name, Rig& rig) {
   const std::optional<GltfExtension> extension = parse_gltf_extension(bytes, kTwoLayerExtension, name);
   if (!extension) return;
+  if (options.halfway) return;  // its motion is noted at the keys
   if (options.clip.empty() && options.mesh.empty() && options.frames_per_second == 0)
     apply_two_layer_extension(*extension, name, rig);
   else if (options.warn)

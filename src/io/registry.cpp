@@ -245,6 +245,11 @@ Loaded read_one(const fs::path& path, const ReadOptions& options) {
   if (!is_there(path)) refuse(fmt::format("{}: no such file or folder", path.string()));
   const Format& format = format_of(path);
   if (format.read_sequence != nullptr) return {format.read_sequence(path, options), format.selects_frames};
+  if (lower_extension(path) == ".bvh")
+    refuse(fmt::format(
+        "{}: BVH holds the motion of a skeleton and no mesh; bind a mesh to it and export that, e.g. in Blender "
+        "File > Import > Motion Capture, parent the mesh to the armature, File > Export > glTF 2.0",
+        path.string()));
   if (format.read_cache == nullptr)
     refuse(fmt::format("{}: not a format that can be read; expected {}, {} or a folder of frames", path.string(),
                        list_for(FileUse::read_sequence), list_for(FileUse::read_positions)));
@@ -263,13 +268,17 @@ Loaded read_paths(const std::vector<fs::path>& paths, const ReadOptions& options
                                             list_for(FileUse::read_positions)));
 }
 
-/// Takes the rest pose from a frame of the sequence. Normals of the former rest pose do not fit it.
-void set_rest_frame(Sequence& sequence, std::size_t frame) {
+/// Takes the rest pose from a frame of the sequence. Normals and shapes of the former rest pose do not fit it.
+void set_rest_frame(Sequence& sequence, std::size_t frame, const Warnings& warn) {
   if (frame >= sequence.frame_count())
     throw Error(ErrorKind::usage, fmt::format("rest frame {}: {} has {} frames, counted from 0", frame, sequence.name,
                                               sequence.frame_count()));
   sequence.rest.positions = sequence.frames[frame];
   sequence.rest.normals = {};
+  if (!sequence.rest.shapes.empty() && warn)
+    warn(fmt::format("{}: {} morph targets that no frame uses do not fit another rest pose and are dropped",
+                     sequence.name, sequence.rest.shapes.size()));
+  sequence.rest.shapes.clear();
 }
 
 /// Takes the rest mesh from another file. Its faces must be the same, unless the sequence has none.
@@ -366,7 +375,7 @@ Sequence read_sequence(const std::vector<fs::path>& paths, const ReadOptions& op
   ReadOptions loading = options;
   if (set_rest_here) keep_all_frames(loading);  // the rest pose may be a frame that is left out
   auto [sequence, selected] = read_paths(paths, loading);
-  if (set_rest_here) set_rest_frame(sequence, *rest_frame);
+  if (set_rest_here) set_rest_frame(sequence, *rest_frame, options.warn);
   if (!rest_frame && !options.rest.empty()) set_rest_mesh(sequence, options.rest);
   const bool all = options.first_frame == 0 && options.last_frame >= sequence.frame_count() && options.frame_step == 1;
   if (!all && (set_rest_here || !selected))

@@ -1,5 +1,7 @@
 #include "io/rig_facts.h"
 
+#include "io/glb_mesh.h"
+
 namespace sinew {
 
 using Json = nlohmann::json;
@@ -19,9 +21,10 @@ Json rig_facts(const Rig& rig, bool hierarchy) {
   if (!rig.rest.pieces.empty())
     for (const Piece& piece : rig.rest.pieces)
       if (piece.vertices > 0) sinew["pieces"].push_back(piece.name);
-  if (rig.rest.normals.empty()) sinew["normals"] = "computed";
+  if (rig.rest.normals.empty() && !rig.rest.flat) sinew["normals"] = "computed";
   for (const auto& uv : rig.rest.uv_sets) sinew["uv_names"].push_back(uv.name);
   for (const auto& color : rig.rest.color_sets) sinew["color_names"].push_back(color.name);
+  if (!rig.rest.shapes.empty()) sinew["corrections"] = gltf::effective_corrections(rig).size();
   if (rig.notes.empty()) return sinew;
   Json notes = Json::parse(rig.notes, nullptr, false);
   if (notes.is_discarded())

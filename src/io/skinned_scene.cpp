@@ -5,6 +5,7 @@
 #include <Eigen/LU>
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 
 #include "core/motion_check.h"
@@ -190,51 +191,105 @@ void pack(const SkinnedScene& scene, const Bones& bones, Rig& rig) {
   }
 }
 
-/// Morph targets as corrections. In files of our own the parts share their targets; elsewhere every part has its own.
-struct Targets {
-  struct Source {
-    std::size_t part = 0;
-    std::size_t target = 0;
-  };
-  std::vector<std::vector<Source>> columns;  // parts and targets that a column is made of
+/// A morph target of a part.
+struct Target {
+  std::size_t part = 0;
+  std::size_t target = 0;
 };
+
+/// Vertex numbers at which the parts start, and the end.
+std::vector<Eigen::Index> part_starts(const SkinnedScene& scene) {
+  std::vector<Eigen::Index> first{0};
+  for (const Part& part : scene.parts) first.push_back(first.back() + scene.points(part).positions.cols());
+  return first;
+}
+
+/// Adds to the rest mesh, as shapes, targets that no frame uses; those of one name are one shape.
+void add_shapes(const SkinnedScene& scene, const std::vector<Target>& unused, const ReadOptions& options, Mesh& rest) {
+  std::map<std::string, std::vector<Target>> by_name;
+  std::vector<std::string> order;
+  for (const Target& target : unused) {
+    const ControlPoints& mesh = scene.points(scene.parts[target.part]);
+    if (mesh.targets[target.target].isZero(0)) continue;
+    const std::string name = target.target < mesh.target_names.size() ? mesh.target_names[target.target]
+                                                                      : fmt::format("target_{}", target.target);
+    if (by_name.count(name) == 0) order.push_back(name);
+    by_name[name].push_back(target);
+  }
+  if (static_cast<double>(order.size()) * static_cast<double>(rest.vertex_count()) * 24 >
+      static_cast<double>(options.max_bytes))
+    refuse(scene, fmt::format("{} morph targets of {} vertices are too many", order.size(), rest.vertex_count()));
+  const std::vector<Eigen::Index> first = part_starts(scene);
+  for (const std::string& name : order) {
+    Shape shape{name, Points::Zero(3, rest.positions.cols()), {}};
+    for (const Target& target : by_name[name]) {
+      const Part& part = scene.parts[target.part];
+      const ControlPoints& mesh = scene.points(part);
+      const Eigen::Matrix3d A = part.bind.linear();
+      const auto placed = [&](const Points& offsets, const Eigen::Matrix3d& turn) {
+        return A.isIdentity(0) ? offsets : Points((turn * offsets.cast<double>()).cast<float>());
+      };
+      const Eigen::Index count = mesh.positions.cols();
+      shape.offsets.middleCols(first[target.part], count) = placed(mesh.targets[target.target], A);
+      if (mesh.target_normals.empty() || !invertible(part.bind)) continue;
+      if (shape.normal_offsets.cols() == 0) shape.normal_offsets = Points::Zero(3, rest.positions.cols());
+      shape.normal_offsets.middleCols(first[target.part], count) =
+          placed(mesh.target_normals[target.target], A.inverse().transpose());
+    }
+    rest.shapes.push_back(std::move(shape));
+  }
+}
+
+/// Morph targets as corrections: the targets that each is made of. In files of our own the parts share as many as there
+/// are corrections; elsewhere every part has its own.
+using Targets = std::vector<std::vector<Target>>;
 
 Targets collect_targets(const SkinnedScene& scene) {
   Targets out;
   const auto count = [&](std::size_t p) { return scene.points(scene.parts[p]).targets.size(); };
-  bool shared = scene.facts != nullptr;
-  for (std::size_t p = 0; p < scene.parts.size(); ++p) shared = shared && count(p) == count(0);
+  std::size_t least = scene.parts.empty() ? 0 : count(0);
+  std::size_t most = least;
+  for (std::size_t p = 0; p < scene.parts.size(); ++p) {
+    least = std::min(least, count(p));
+    most = std::max(most, count(p));
+  }
+  std::size_t shared = scene.facts != nullptr && least == most ? most : 0;
+  if (const Json noted = scene.fact("corrections"); noted.is_number_unsigned())
+    shared = std::min(noted.get<std::size_t>(), least);
+  for (std::size_t r = 0; r < shared; ++r) {
+    out.emplace_back();
+    for (std::size_t p = 0; p < scene.parts.size(); ++p) out.back().push_back({p, r});
+  }
   for (std::size_t p = 0; p < scene.parts.size(); ++p)
-    for (std::size_t r = 0; r < count(p); ++r) {
-      if (shared && p > 0)
-        out.columns[r].push_back({p, r});
-      else
-        out.columns.push_back({{p, r}});
-    }
+    for (std::size_t r = shared; r < count(p); ++r) out.push_back({{p, r}});
   return out;
 }
 
 void add_corrections(const SkinnedScene& scene, const Targets& targets,
                      const std::vector<std::vector<double>>& coefficients, const ReadOptions& options, Rig& rig) {
   std::vector<std::size_t> kept;
-  for (std::size_t r = 0; r < targets.columns.size(); ++r)
+  for (std::size_t r = 0; r < targets.size(); ++r)
     if (std::any_of(coefficients.begin(), coefficients.end(), [&](const auto& row) { return row[r] != 0; }))
       kept.push_back(r);
+  std::vector<Target> unused;
+  for (std::size_t r = 0; r < targets.size(); ++r)
+    if (!std::binary_search(kept.begin(), kept.end(), r))
+      unused.insert(unused.end(), targets[r].begin(), targets[r].end());
+  add_shapes(scene, unused, options, rig.rest);
   if (kept.empty()) return;
   if (static_cast<double>(kept.size()) * static_cast<double>(rig.vertex_count()) * 12 >
       static_cast<double>(options.max_bytes))
     refuse(scene, fmt::format("{} morph targets of {} vertices are too many", kept.size(), rig.vertex_count()));
   const bool bent = std::any_of(scene.meshes.begin(), scene.meshes.end(),
                                 [](const ControlPoints* mesh) { return !mesh->target_normals.empty(); });
-  std::vector<Eigen::Index> first{0};
-  for (const Part& part : scene.parts) first.push_back(first.back() + scene.points(part).positions.cols());
+  const std::vector<Eigen::Index> first = part_starts(scene);
   Corrections out;
   const auto V = static_cast<Eigen::Index>(rig.vertex_count());
   out.coefficients.resize(static_cast<Eigen::Index>(coefficients.size()), static_cast<Eigen::Index>(kept.size()));
   for (std::size_t i = 0; i < kept.size(); ++i) {
     out.offsets.emplace_back(Points::Zero(3, V));
     if (bent) out.normal_offsets.emplace_back(Points::Zero(3, V));
-    for (const Targets::Source& source : targets.columns[kept[i]]) {
+    for (const Target& source : targets[kept[i]]) {
       const Part& part = scene.parts[source.part];
       const ControlPoints& mesh = scene.points(part);
       const Eigen::Matrix3d A = part.bind.linear();
@@ -295,7 +350,7 @@ void fill_motion(const SkinnedScene& scene, const Bones& bones, const PoseAt& po
     for (std::size_t b = 0; b < bones.list.size(); ++b)
       rig.motion(f, b) = (pose.global[bones.list[b].node] * bones.list[b].rest_to_joint).affine().cast<float>();
     coefficients.emplace_back();
-    for (const auto& column : targets.columns)
+    for (const auto& column : targets)
       coefficients.back().push_back(pose.weights[scene.parts[column[0].part].node][column[0].target]);
   }
 }
@@ -412,16 +467,25 @@ Sequence sequence_of_scene(const SkinnedScene& scene, Mesh rest, SampledTimes ti
     refuse(scene, fmt::format("{} frames of {} vertices would take {:.0f} GiB", frames, out.vertex_count(),
                               size / (1024.0 * 1024 * 1024)));
   out.frames = Frames(frames, out.vertex_count());
+  std::vector<std::vector<bool>> used;  // targets, by part
+  for (const Part& part : scene.parts) used.emplace_back(scene.points(part).targets.size(), false);
   for (std::size_t f = 0; f < frames; ++f) {
     const ScenePose pose = pose_at(f);
     PointsMap frame = out.frames[f];
     Eigen::Index first = 0;
-    for (const Part& part : scene.parts) {
+    for (std::size_t p = 0; p < scene.parts.size(); ++p) {
+      const Part& part = scene.parts[p];
       const ControlPoints& mesh = scene.points(part);
+      for (std::size_t r = 0; r < used[p].size(); ++r) used[p][r] = used[p][r] || pose.weights[part.node][r] != 0;
       pose_part(mesh, part, pose, frame.middleCols(first, mesh.positions.cols()));
       first += mesh.positions.cols();
     }
   }
+  std::vector<Target> unused;
+  for (std::size_t p = 0; p < used.size(); ++p)
+    for (std::size_t r = 0; r < used[p].size(); ++r)
+      if (!used[p][r]) unused.push_back({p, r});
+  add_shapes(scene, unused, options, out.rest);
   out.times = std::move(times.seconds);
   out.clips = std::move(times.clips);
   out.check();

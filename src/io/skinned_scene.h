@@ -39,6 +39,7 @@ struct ControlPoints {
   std::size_t influence_slots = 0;           // the most that the file has room for
   std::vector<Points> targets;               // morph targets: 3×n offsets
   std::vector<Points> target_normals;        // the same for normals, or empty
+  std::vector<std::string> target_names;     // one per target, or none
 };
 
 /// The state of all nodes at one time.

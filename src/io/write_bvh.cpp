@@ -28,7 +28,7 @@ std::string numbers(const Vector3& v) {
 
 /// Joints in the order of the file: depth first.
 std::vector<BvhJoint> joints_of(const Rig& rig) {
-  gltf::Names names;
+  gltf::Names names(true);
   std::vector<BvhJoint> out;
   const auto tops = std::count_if(rig.bones.begin(), rig.bones.end(), [](const Bone& bone) { return bone.parent < 0; });
   std::vector<std::string> own;

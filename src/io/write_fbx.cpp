@@ -381,7 +381,7 @@ std::vector<Take> add_clips(const Rig& rig, const std::vector<Clip>& clips, cons
                             const Skeleton& skeleton, const Shapes& shapes, ObjectList& objects) {
   static const std::vector<const char*> kAxes{"d|X", "d|Y", "d|Z"};
   std::vector<Take> takes;
-  gltf::Names names;
+  gltf::Names names(true);
   if (rig.frame_count() == 0) return takes;
   for (const Clip& clip : clips) {
     const std::vector<std::int64_t> times = key_ticks(rig, clip);
@@ -430,7 +430,7 @@ std::vector<std::byte> fbx_bytes(const Rig& rig, const WriteOptions& options) {
   const std::vector<Clip> clips = gltf::clips_of(rig);
   const fbx::MotionNodes motion = fbx::motion_nodes(rig, clips, options.bake_shear);
   fbx::ObjectList objects;
-  gltf::Names names;
+  gltf::Names names(true);
   const fbx::Skeleton skeleton = fbx::add_skeleton(motion, names, objects);
   const std::vector<fbx::WrittenPiece> pieces = fbx::add_meshes(rig.rest, names, objects);
   const std::vector<Eigen::Affine3d> places = fbx::rest_places(motion);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "io/glb_builder.h"
 #include "io/glb_mesh.h"
@@ -25,6 +26,7 @@ struct Layout {
   std::vector<std::size_t> joints;  // joint node of each bone: the same for rigid rigs
   std::size_t root = 0;             // node that holds the bones
   std::vector<std::size_t> meshes;  // mesh nodes
+  std::vector<std::size_t> shapes;  // targets of each mesh behind the corrections
 };
 
 Json vector_json(const Vector3& v) {
@@ -65,6 +67,7 @@ void add_mesh_nodes(const std::vector<WrittenMesh>& meshes, Names& names, Layout
   for (const WrittenMesh& mesh : meshes) {
     const std::string name = names.take(mesh.name, "mesh");
     out.root["meshes"][mesh.mesh]["name"] = name;
+    layout.shapes.push_back(mesh.shapes);
     layout.meshes.push_back(out.append("nodes", {{"name", name}, {"mesh", mesh.mesh}, {"skin", 0}}));
   }
 }
@@ -146,27 +149,41 @@ std::vector<float> target_weights(const Rig& rig, const std::vector<std::size_t>
   return out;
 }
 
+/// Channels of the morph targets of each mesh: the corrections' own weights, and zeros for its shapes.
+void add_weight_channels(const std::vector<float>& weights, std::size_t corrections, const Layout& layout,
+                         AnimationWriter& animation) {
+  std::map<std::size_t, std::size_t> samplers;  // by the number of shapes
+  for (std::size_t i = 0; i < layout.meshes.size(); ++i) {
+    const auto [sampler, fresh] = samplers.try_emplace(layout.shapes[i], animation.entry["samplers"].size());
+    if (fresh) {
+      // A scalar accessor of F·R numbers: cut like a track of width R, described as scalars.
+      std::vector<float> values;
+      for (std::size_t f = animation.clip.first_frame; f < animation.clip.first_frame + animation.clip.frames; ++f) {
+        const auto row = weights.begin() + static_cast<std::ptrdiff_t>(f * corrections);
+        values.insert(values.end(), row, row + static_cast<std::ptrdiff_t>(corrections));
+        values.insert(values.end(), layout.shapes[i], 0.0F);
+      }
+      animation.entry["samplers"].push_back({{"input", animation.input},
+                                             {"output", animation.out.add_floats(values, 1, Use::data)},
+                                             {"interpolation", "LINEAR"}});
+    }
+    animation.add_channel(sampler->second, layout.meshes[i], "weights");
+  }
+}
+
 void add_animations(const Rig& rig, bool hierarchy, const std::vector<std::size_t>& targets, const Layout& layout,
-                    GlbBuilder& out) {
+                    bool safe_names, GlbBuilder& out) {
   if (rig.frame_count() == 0) return;
   const std::vector<BoneTracks> tracks = bone_tracks(rig, hierarchy);
   const std::vector<float> weights = target_weights(rig, targets);
-  Names names;
+  Names names(safe_names);
   for (const Clip& clip : clips_of(rig)) {
     out.open_view();
     AnimationWriter animation{out, clip, out.add_floats(key_times(rig, clip), 1, Use::data, true)};
     animation.entry["name"] = names.take(clip.name, "motion");
     animation.entry["extras"]["sinew"] = {{"name", clip.name}, {"times", exact_times(rig, clip)}};
     add_bone_channels(rig, hierarchy, layout, tracks, animation);
-    if (!targets.empty()) {
-      // A scalar accessor of F·R numbers: cut like a track of width R, described as scalars.
-      const std::size_t count = targets.size();
-      const std::span<const float> cut(weights.data() + clip.first_frame * count, clip.frames * count);
-      animation.entry["samplers"].push_back(
-          {{"input", animation.input}, {"output", out.add_floats(cut, 1, Use::data)}, {"interpolation", "LINEAR"}});
-      for (const std::size_t node : layout.meshes)
-        animation.add_channel(animation.entry["samplers"].size() - 1, node, "weights");
-    }
+    if (!targets.empty()) add_weight_channels(weights, targets.size(), layout, animation);
     out.close_view();
     out.append("animations", std::move(animation.entry));
   }
@@ -192,7 +209,7 @@ std::vector<std::byte> glb_bytes(const Rig& rig, const WriteOptions& options,
   if (rig.bone_count() > 65536)
     throw Error(ErrorKind::output, fmt::format("GLB: {} bones, at most 65536 can be written", rig.bone_count()));
   gltf::GlbBuilder out;
-  gltf::Names names;
+  gltf::Names names(options.safe_names);
   gltf::Layout layout;
   const bool hierarchy = gltf::has_hierarchy(rig);
   const std::vector<std::size_t> targets = gltf::effective_corrections(rig);
@@ -201,7 +218,7 @@ std::vector<std::byte> glb_bytes(const Rig& rig, const WriteOptions& options,
   gltf::add_appearance(rig.rest.appearance, out);
   gltf::add_bones(rig, hierarchy, names, layout, out);
   gltf::add_mesh_nodes(gltf::add_meshes(rig, targets, out), names, layout, out);
-  gltf::add_animations(rig, hierarchy, targets, layout, out);
+  gltf::add_animations(rig, hierarchy, targets, layout, options.safe_names, out);
   const bool given = std::any_of(extensions.begin(), extensions.end(),
                                  [](const GltfExtension& extension) { return extension.name == kTwoLayerExtension; });
   if (rig.two_layer && !given) gltf::add_extension(two_layer_extension(rig, false), out);

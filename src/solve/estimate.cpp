@@ -128,6 +128,7 @@ SolveEstimate estimate_solve(std::string_view method, const SolveSize& size) {
     throw Error(ErrorKind::usage, fmt::format("there is no method '{}'", method));
   out.bytes += kPerThread * (size.threads - 1);
   // Reading, writing and evaluating beside the solve; half of the work runs in parallel.
+  out.cpu_seconds = 0.2 + 2e-8 * n.F * n.V + out.seconds;
   out.seconds = 0.2 + 2e-8 * n.F * n.V + out.seconds * (0.5 + 0.5 / size.threads);
   return out;
 }

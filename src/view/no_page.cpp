@@ -2,4 +2,6 @@
 
 namespace sinew {
 const std::string_view kPageTemplate;
-}
+const std::string_view kBasisProgram;
+const std::string_view kBasisWasm;
+}  // namespace sinew

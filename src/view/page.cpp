@@ -1,6 +1,7 @@
 #include "sinew/view/page.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 
@@ -46,6 +47,32 @@ void append_element(std::string& out, std::string_view id, std::string_view type
   out += "</script>\n";
 }
 
+/// The chosen frames as base64; their number and, for short ones, their scale go into `facts`.
+std::string frames_text(const PageOptions& options, nlohmann::json& facts) {
+  const Frames& frames = options.original->frames;
+  const std::size_t step = std::max<std::size_t>(1, options.frame_step);
+  std::vector<float> chosen;
+  for (std::size_t f = 0; f < frames.count(); f += step)
+    chosen.insert(chosen.end(), frames[f].data(), frames[f].data() + frames[f].size());
+  facts["frames"] = (frames.count() + step - 1) / step;
+  std::string out;
+  if (!options.short_numbers) {
+    append_base64(out, std::as_bytes(std::span(chosen)));
+    return out;
+  }
+  const auto [least, most] = std::minmax_element(chosen.begin(), chosen.end());
+  const double low = chosen.empty() ? 0 : static_cast<double>(*least);
+  const double scale = chosen.empty() || *most == *least ? 1 : (static_cast<double>(*most) - low) / 65535;
+  std::vector<std::uint16_t> numbers;
+  numbers.reserve(chosen.size());
+  for (const float value : chosen)
+    numbers.push_back(static_cast<std::uint16_t>(std::lround((static_cast<double>(value) - low) / scale)));
+  facts["low"] = low;
+  facts["scale"] = scale;
+  append_base64(out, std::as_bytes(std::span(numbers)));
+  return out;
+}
+
 }  // namespace
 
 bool has_viewer() {
@@ -64,18 +91,25 @@ std::string view_page(std::span<const std::byte> glb, const PageOptions& options
   if (options.original != nullptr) {
     const Sequence& original = *options.original;
     facts["original"] = {{"vertices", original.vertex_count()},
-                         {"frames", original.frame_count()},
-                         {"radius", smallest_enclosing_sphere(original.rest.positions).radius}};
-    std::string frames;
-    append_base64(frames, std::as_bytes(std::span(original.frames.data())));
-    append_element(data, "sinew-original", "text/plain", frames);
+                         {"radius", smallest_enclosing_sphere(original.rest.positions).radius},
+                         {"step", options.frame_step}};
+    append_element(data, "sinew-original", "text/plain", frames_text(options, facts["original"]));
   }
   std::string model;
   append_base64(model, glb);
   append_element(data, "sinew-model", "text/plain", model);
+  const std::string_view text(reinterpret_cast<const char*>(glb.data()), glb.size());
+  const bool basis = text.find("KHR_texture_basisu") != std::string_view::npos;
+  if (basis) {
+    append_element(data, "sinew-basis", "text/plain", kBasisProgram);
+    append_element(data, "sinew-basis-wasm", "text/plain", kBasisWasm);
+  }
   append_element(data, "sinew-data", "application/json", json_for_html(facts));
 
   std::string page(kPageTemplate.substr(0, mark));
+  // The transcoder makes functions from text of its own; only pages that carry it allow that.
+  constexpr std::string_view kAllowed = "'wasm-unsafe-eval'";
+  if (const std::size_t at = page.find(kAllowed); basis && at != std::string::npos) page.insert(at, "'unsafe-eval' ");
   page += data;
   page += kPageTemplate.substr(mark + kDataMark.size());
   return page;

@@ -112,7 +112,6 @@ TEST_F(Program, SolvesWritesReportsAndEvaluatesTheSameFigures) {
   std::set<std::string> expected = files_;
   expected.insert({"r.glb", "r.json"});
   EXPECT_EQ(files(), expected);
-  expect_refused(3, "frames", {"evaluate", "r.glb", "walk.pc2", "--frames", "0:4"});
 }
 
 TEST_F(Program, InfoTellsWhatTheSmaSolverFound) {

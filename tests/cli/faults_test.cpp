@@ -48,7 +48,7 @@ class Faults : public Program {
         {"solve", "walk.pc2", "-o", "out.glb", "--bones", "4", "--quality", "fast"},
         {"correct", "rig.glb", "walk.pc2", "-o", "out.glb"},
         {"reduce", "rig.glb", "-o", "out.glb", "--influences", "1"},
-        {"compress", "rig.glb", "-o", "out.glb"}};
+        {"compress", "rig.glb", "-o", "out.glb", "--force"}};
     if (has_viewer()) commands.push_back({"view", "rig.glb", "-o", "out.html"});
     for (const char* name : {"out.pc2", "out.mdd", "out.npz", "out.abc", "out.glb"})
       commands.push_back({"convert", "rig.glb", "-o", name});

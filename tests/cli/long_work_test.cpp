@@ -1,8 +1,10 @@
 #include <pty.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <thread>
 
 #include "cli/program.h"
@@ -32,6 +34,38 @@ class LongWork : public Program {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     kill(child, signal);
     return finish(child);
+  }
+
+  /// What the program shows on a terminal.
+  std::string on_a_terminal(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "sinew");
+    int terminal = -1;
+    const pid_t child = forkpty(&terminal, nullptr, nullptr, nullptr);
+    if (child == 0) {
+      if (chdir(folder_.path().c_str()) != 0) _exit(99);
+      std::vector<char*> argv;
+      for (std::string& argument : arguments) argv.push_back(argument.data());
+      argv.push_back(nullptr);
+      execv(SINEW_PROGRAM, argv.data());
+      _exit(98);
+    }
+    std::string shown;
+    char buffer[4096];
+    for (ssize_t got = 0; (got = read(terminal, buffer, sizeof buffer)) > 0;)
+      shown.append(buffer, static_cast<std::size_t>(got));
+    close(terminal);
+    int state = 0;
+    waitpid(child, &state, 0);
+    EXPECT_EQ(state, 0) << shown;
+    return shown;
+  }
+
+  /// CPU seconds that a running process has used.
+  static double cpu_seconds(pid_t process) {
+    clockid_t clock = 0;
+    timespec used{};
+    if (clock_getcpuclockid(process, &clock) != 0 || clock_gettime(clock, &used) != 0) return -1;
+    return static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
   }
 
   double e_rms(const std::string& rig, const std::string& sequence) {
@@ -148,27 +182,53 @@ TEST_F(LongWork, ACheckpointOfAnotherSolveOrADamagedOneIsRefused) {
 
 TEST_F(LongWork, ATerminalShowsProgressAndTheTimeLeft) {
   write_long();
-  int terminal = -1;
-  const pid_t child = forkpty(&terminal, nullptr, nullptr, nullptr);
-  ASSERT_GE(child, 0);
-  if (child == 0) {
-    if (chdir(folder_.path().c_str()) != 0) _exit(99);
-    execl(SINEW_PROGRAM, "sinew", "solve", "long.pc2", "-o", "r.glb", "--bones", "24", nullptr);
-    _exit(98);
-  }
-  std::string shown;
-  char buffer[4096];
-  for (ssize_t got = 0; (got = read(terminal, buffer, sizeof buffer)) > 0;)
-    shown.append(buffer, static_cast<std::size_t>(got));
-  close(terminal);
-  int state = 0;
-  waitpid(child, &state, 0);
-  EXPECT_EQ(state, 0);
-  EXPECT_NE(shown.find("] iterate"), std::string::npos) << shown;
+  const std::string shown = on_a_terminal({"solve", "long.pc2", "-o", "r.glb", "--bones", "24"});
+  EXPECT_NE(shown.find("% iterate"), std::string::npos) << shown;
   EXPECT_NE(shown.find(" left"), std::string::npos) << shown;
   const std::size_t table = shown.find("E_RMS");
   ASSERT_NE(table, std::string::npos);
   EXPECT_EQ(shown.find(" left", table), std::string::npos) << "the bar is wiped before the table";
+}
+
+TEST_F(LongWork, OneBarNeverFallsOverAllStepsOfASkeleton) {
+  write_long(600);
+  const std::string shown = on_a_terminal({"solve", "long.pc2", "-o", "r.glb", "--skeleton"});
+  std::vector<int> percents;
+  std::set<std::string> steps;
+  const std::regex bar(R"(\] (\d+) % ([a-z ]+))");
+  for (std::sregex_iterator at(shown.begin(), shown.end(), bar), end; at != end; ++at) {
+    percents.push_back(std::stoi((*at)[1]));
+    steps.insert((*at)[2]);
+  }
+  ASSERT_GT(percents.size(), 5U) << shown;
+  EXPECT_GT(steps.size(), 1U) << shown;
+  EXPECT_TRUE(std::is_sorted(percents.begin(), percents.end())) << shown;
+  EXPECT_LT(percents.back(), 100);
+}
+
+TEST_F(LongWork, AnInterruptionIsAcknowledgedAtOnceAndAnsweredWithinHalfACpuSecond) {
+  write_long(20000);
+  for (const char* const method : {"ssdr", "flats", "sma", "skeleton", "clusters"}) {
+    SCOPED_TRACE(method);
+    for (const int wait : {400, 1500}) {
+      const pid_t child = start({"solve", "long.pc2", "-o", "r.glb", "--bones", "60", "--method", method});
+      std::this_thread::sleep_for(std::chrono::milliseconds(wait));
+      const double before = cpu_seconds(child);
+      kill(child, SIGINT);
+      rusage used{};
+      int state = 0;
+      wait4(child, &state, 0, &used);
+      const auto seconds = [](const timeval& t) {
+        return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
+      };
+      EXPECT_LT(seconds(used.ru_utime) + seconds(used.ru_stime) - before, 0.5);
+      EXPECT_EQ(WEXITSTATUS(state), 130);
+      const std::string said = text_of(streams_ / "err");
+      EXPECT_EQ(said.find("sinew: stopping"), 0U) << said;
+      EXPECT_NE(said.find("interrupted"), std::string::npos) << said;
+      EXPECT_FALSE(fs::exists(folder_ / "r.glb"));
+    }
+  }
 }
 
 /// Most memory that a solve of this sequence takes, in bytes, against what it said it would take.

@@ -87,7 +87,7 @@ TEST_F(Outputs, OfAWrongExtensionAreRefusedBeforeAnythingIsRead) {
 
 TEST_F(Outputs, ASignalBeforeTheWorkIsNeverSwallowed) {
   for (const std::vector<std::string>& command : {std::vector<std::string>{"reduce", "rig.glb", "-o", "out.glb"},
-                                                  {"compress", "rig.glb", "-o", "out.glb"},
+                                                  {"compress", "rig.glb", "-o", "out.glb", "--force"},
                                                   {"correct", "rig.glb", "walk.pc2", "-o", "out.glb"},
                                                   {"convert", "rig.glb", "-o", "out.glb"}}) {
     SCOPED_TRACE(command[0]);
@@ -110,7 +110,7 @@ TEST_F(Outputs, ASignalWhileTheFileIsWrittenLeavesTheOldOne) {
        {std::vector<std::string>{"solve", "walk.pc2", "-o", "out.glb", "--method", "clusters", "--bones", "5"},
         {"correct", "rig.glb", "walk.pc2", "-o", "out.glb"},
         {"reduce", "rig.glb", "-o", "out.glb"},
-        {"compress", "rig.glb", "-o", "out.glb"}}) {
+        {"compress", "rig.glb", "-o", "out.glb", "--force"}}) {
     SCOPED_TRACE(command[0]);
     write("out.glb", "old");
     const std::set<std::string> before = files();

@@ -79,5 +79,25 @@ TEST(Sequence, SeveralAnimationsOfOneCharacterBecomeItsClips) {
   test::expect_error(ErrorKind::input, "7 vertices, line has 4", [&] { concatenate({walk, wave}); });
 }
 
+TEST(SequenceCheck, AnUnnamedSequenceIsCalledSequence) {
+  test::expect_error(ErrorKind::input, "sequence: no vertices", [] { Sequence().check(); });
+}
+
+TEST(Resample, VerticesMoveStraightBetweenFramesOfAClip) {
+  Sequence s;
+  s.rest.positions = Points::Zero(3, 1);
+  s.frames = Frames(4, 1, {0, 0, 0, 2, 4, 0, 100, 0, 0, 104, 0, 8});
+  s.times = {0, 1, 0, 0.5};
+  s.clips = {{"a", 0, 2}, {"b", 2, 2}};
+  const Sequence out = resample(s, 4);
+  ASSERT_EQ(out.frame_count(), 8U);
+  EXPECT_EQ(out.frames[1], Vector3(0.5F, 1, 0));
+  EXPECT_EQ(out.frames[4], Vector3(2, 4, 0));
+  EXPECT_EQ(out.frames[6], Vector3(102, 0, 4));
+  EXPECT_EQ(out.clips[1].first_frame, 5U);
+  EXPECT_EQ(out.clips[1].frames, 3U);
+  out.check();
+}
+
 }  // namespace
 }  // namespace sinew

@@ -169,7 +169,7 @@ TEST(HostileGltf, AnimationsThatDoNotFitAreRefused) {
   test::animate(maker, "a", 0, "translation", {0, 1}, {0, 0, 0});
   expect_refused(maker, "3 numbers for 2 keys, expected 6");
   maker = test::triangle();
-  test::animate(maker, "a", 0, "translation", {1, 1}, {0, 0, 0, 0, 0, 0});
+  test::animate(maker, "a", 0, "translation", {1, 0.5F}, {0, 0, 0, 0, 0, 0});
   expect_refused(maker, "is not after the key before it");
   maker = test::triangle();
   test::animate(maker, "a", 0, "weights", {0, 1}, {0, 0});

@@ -4,6 +4,7 @@
 
 #include "io/gltf_edit.h"
 #include "io/gltf_scene.h"
+#include "sinew/evaluate/errors.h"
 #include "sinew/io/gltf.h"
 #include "sinew/io/output_file.h"
 #include "support/support.h"
@@ -13,6 +14,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using Json = nlohmann::json;
 
 Sequence bake(test::GltfMaker maker, const ReadOptions& options = {}) {
   return parse_gltf_sequence(maker.bytes(), {}, options);
@@ -140,9 +142,9 @@ TEST(ReadGltf, MovingNodesMoveTheirMeshes) {
   maker.glb.json["nodes"][0]["translation"] = {0, 5, 0};
   maker.glb.json["nodes"].push_back({{"children", {0}}, {"scale", {2, 2, 2}}});
   maker.glb.json["scenes"][0]["nodes"] = {1};
-  test::animate(maker, "go", 0, "translation", {0, 0.5F, 1}, {0, 5, 0, 1, 5, 0, 1, 6, 0});
+  test::animate(maker, "go", 0, "translation", {0, 0.03125F, 0.0625F}, {0, 5, 0, 1, 5, 0, 1, 6, 0});
   const Sequence sequence = bake(maker);
-  EXPECT_THAT(sequence.times, ElementsAre(0, 0.5, 1));
+  EXPECT_THAT(sequence.times, ElementsAre(0, 0.03125, 0.0625));
   EXPECT_THAT(numbers(sequence.rest.positions), ElementsAre(0, 10, 0, 4, 10, 0, 0, 12, 0));
   EXPECT_THAT(numbers(sequence.frames[2]), ElementsAre(2, 12, 0, 6, 12, 0, 2, 14, 0));
 }
@@ -155,8 +157,8 @@ TEST(ReadGltf, MirroredNodesKeepTheirFacesOutside) {
 
 TEST(ReadGltf, ClipsAreChosenByNameOrNumber) {
   test::GltfMaker maker = test::triangle();
-  test::animate(maker, "a", 0, "translation", {0, 1}, {0, 0, 0, 1, 0, 0});
-  test::animate(maker, "b", 0, "translation", {0, 1, 2}, {0, 0, 0, 2, 0, 0, 3, 0, 0});
+  test::animate(maker, "a", 0, "translation", {0, 0.04F}, {0, 0, 0, 1, 0, 0});
+  test::animate(maker, "b", 0, "translation", {0, 0.04F, 0.08F}, {0, 0, 0, 2, 0, 0, 3, 0, 0});
   EXPECT_EQ(bake(maker).frame_count(), 5U);
   EXPECT_EQ(bake(maker).clips[1].first_frame, 2U);
   ReadOptions options;
@@ -166,6 +168,18 @@ TEST(ReadGltf, ClipsAreChosenByNameOrNumber) {
   EXPECT_EQ(bake(maker, options).frame_count(), 2U);
   options.clip = "c";
   test::expect_error(ErrorKind::input, "no animation 'c'; there are 0 'a', 1 'b'", [&] { bake(maker, options); });
+}
+
+TEST(ReadGltf, OfKeysAtTheSameTimeTheLastCountsWithAWarning) {
+  test::GltfMaker maker = test::triangle();
+  test::animate(maker, "a", 0, "translation", {0, 0.02F, 0.02F, 0.04F}, {0, 0, 0, 7, 0, 0, 1, 0, 0, 3, 0, 0});
+  std::string said;
+  ReadOptions options;
+  options.warn = [&](std::string_view sentence) { said += sentence; };
+  const Sequence sequence = bake(maker, options);
+  ASSERT_EQ(sequence.frame_count(), 3U);
+  EXPECT_EQ(sequence.frames[1](0, 0), 1);
+  EXPECT_THAT(said, HasSubstr("the last of them counts (1 left out)"));
 }
 
 TEST(ReadGltf, TracksWithDifferentKeysAreSampledAtARate) {
@@ -198,13 +212,122 @@ TEST(ReadGltf, MeshesAreChosenByName) {
   test::expect_error(ErrorKind::input, "no mesh with vertices is called 'x?'", [&] { bake(maker, options); });
 }
 
+// --- Between keys.
+
+TEST(ReadGltf, BetweenKeysThatAreFarApartFramesAreSampledToo) {
+  test::GltfMaker maker = test::skinned_triangle();
+  const auto half = static_cast<float>(std::sqrt(0.5));
+  test::animate(maker, "turn", 2, "rotation", {0, 0.125F, 0.15F}, {0, 0, 0, 1, 0, 0, half, half, 0, 0, 1, 0});
+  const Sequence sequence = bake(maker);
+  EXPECT_THAT(sequence.times, ElementsAre(0, 0.03125, 0.0625, 0.09375, 0.125, static_cast<double>(0.15F)));
+  EXPECT_EQ(parse_gltf_rig(maker.bytes(), {}).frame_count(), 6U) << "a rig has the same frames";
+  maker.glb.json["animations"][0]["samplers"][0]["interpolation"] = "STEP";
+  EXPECT_EQ(bake(maker).frame_count(), 3U) << "nothing moves between keys";
+  maker.glb.json["animations"][0]["samplers"][0]["interpolation"] = "LINEAR";
+  const Rig rig = parse_gltf_rig(maker.bytes(), {});
+  EXPECT_EQ(parse_gltf_rig(glb_bytes(rig), {}).times, rig.times) << "files of our own are read at their keys";
+}
+
+TEST(ReadGltf, HalfwayBetweenKeysIsWherePlayersInterpolate) {
+  test::GltfMaker maker = test::skinned_triangle();
+  const auto half = static_cast<float>(std::sqrt(0.5));
+  test::animate(maker, "turn", 2, "rotation", {0, 0.04F}, {0, 0, 0, 1, 0, 0, half, half});
+  ReadOptions options;
+  options.halfway = true;
+  const Rig rig = parse_gltf_rig(maker.bytes(), {}, options);
+  ASSERT_EQ(rig.frame_count(), 1U);
+  const Sequence keys = bake(maker);
+  const ErrorsBetween between = evaluate_between(rig, keys);
+  EXPECT_EQ(between.places, 1U);
+  // Vertex 2 turns by 90 degrees about (1, 0.5) at a distance r: half-way it is r (1 - cos 45°) off the straight line.
+  const double r = std::hypot(1, 0.5);
+  EXPECT_NEAR(between.max_percent, 100 * r * (1 - std::sqrt(0.5)) / std::sqrt(5.0), 1e-3);
+}
+
+// --- What is carried.
+
+TEST(ReadGltf, TargetsThatNoFrameUsesAreCarriedAsShapes) {
+  test::GltfMaker maker = test::triangle();
+  const std::size_t smile = maker.floats({0, 0, 1, 0, 0, 2, 0, 0, 3}, "VEC3", 3);
+  const std::size_t used = maker.floats({1, 0, 0, 0, 0, 0, 0, 0, 0}, "VEC3", 3);
+  auto& mesh = maker.glb.json["meshes"][0];
+  mesh["primitives"][0]["targets"] = {{{"POSITION", smile}}, {{"POSITION", used}}};
+  mesh["extras"]["targetNames"] = {"smile", "used"};
+  maker.glb.json["nodes"][0]["rotation"] = {0, 1, 0, 0};  // half a turn about y: z becomes -z
+  test::animate(maker, "a", 0, "weights", {0, 0.03F}, {0, 0, 0, 1});
+  const Sequence sequence = bake(maker);
+  ASSERT_EQ(sequence.rest.shapes.size(), 1U);
+  EXPECT_EQ(sequence.rest.shapes[0].name, "smile");
+  EXPECT_THAT(numbers(sequence.rest.shapes[0].offsets), ElementsAre(0, 0, -1, 0, 0, -2, 0, 0, -3));
+  // Through a rig with corrections and back.
+  Rig rig;
+  rig.rest = sequence.rest;
+  rig.bones = {{"bone", -1, Vector3::Zero(), Vector3::UnitY()}};
+  rig.weights = {1, {0, 0, 0}, {1, 1, 1}};
+  rig.motion = Motion(2, 1);
+  rig.times = {0, 1};
+  rig.transforms = Transforms::rigid;
+  rig.corrections = Corrections{{Points::Ones(3, 3)}, {}, Eigen::MatrixXf::Identity(2, 1)};
+  for (const bool corrected : {true, false}) {
+    if (!corrected) rig.corrections.reset();
+    const Rig back = parse_gltf_rig(glb_bytes(rig), {});
+    ASSERT_EQ(back.rest.shapes.size(), 1U);
+    EXPECT_EQ(back.rest.shapes[0].name, "smile");
+    EXPECT_EQ(back.rest.shapes[0].offsets, rig.rest.shapes[0].offsets);
+    EXPECT_EQ(back.corrections.has_value(), corrected);
+    EXPECT_EQ(pose_all(back).frames[0], pose_all(rig).frames[0]);
+  }
+}
+
+TEST(ReadGltf, ExtensionsThatTexturesRequireStayRequiredAndUnknownOnesAreDroppedWithAWord) {
+  test::GltfMaker maker = test::skinned_triangle();
+  auto& json = maker.glb.json;
+  json["extensionsUsed"] = {"KHR_texture_basisu", "KHR_materials_unlit", "ACME_sparkle"};
+  json["extensionsRequired"] = {"KHR_texture_basisu"};
+  json["images"] = {
+      {{"bufferView", maker.view(std::vector<std::uint8_t>{0xAB, 'K', 'T', 'X'})}, {"mimeType", "image/ktx2"}}};
+  json["textures"] = {{{"extensions", {{"KHR_texture_basisu", {{"source", 0}}}}}}};
+  json["materials"] = {{{"pbrMetallicRoughness", {{"baseColorTexture", {{"index", 0}}}}},
+                        {"extensions", {{"ACME_sparkle", {{"buffer", 7}}}, {"KHR_materials_unlit", Json::object()}}}}};
+  json["meshes"][0]["primitives"][0]["material"] = 0;
+  std::string said;
+  ReadOptions options;
+  options.warn = [&](std::string_view sentence) { said += sentence; };
+  const Rig rig = parse_gltf_rig(maker.bytes(), {}, options);
+  EXPECT_THAT(said, HasSubstr("not carried: ACME_sparkle"));
+  const auto out = test::take_apart(glb_bytes(rig)).json;
+  EXPECT_EQ(out["extensionsRequired"], Json({"KHR_texture_basisu"}));
+  EXPECT_EQ(out["textures"][0]["extensions"]["KHR_texture_basisu"]["source"], 0);
+  EXPECT_FALSE(out["materials"][0]["extensions"].contains("ACME_sparkle"));
+  EXPECT_EQ(out.dump().find("ACME"), std::string::npos);
+}
+
+TEST(ReadGltf, AMeshWithoutNormalsStaysWithoutThem) {
+  test::GltfMaker maker = test::skinned_triangle();
+  Rig rig = parse_gltf_rig(maker.bytes(), {});
+  EXPECT_TRUE(rig.rest.flat);
+  const auto attributes = [](const Rig& r) {
+    return test::take_apart(glb_bytes(r)).json["meshes"][0]["primitives"][0]["attributes"];
+  };
+  EXPECT_FALSE(attributes(rig).contains("NORMAL")) << "players draw it flat, as they did";
+  EXPECT_TRUE(parse_gltf_rig(glb_bytes(rig), {}).rest.flat);
+  rig.rest.flat = false;
+  EXPECT_TRUE(attributes(rig).contains("NORMAL"));
+  EXPECT_FALSE(parse_gltf_rig(glb_bytes(rig), {}).rest.flat);
+}
+
+TEST(ReadGltf, ASingleMeshKeepsItsName) {
+  const auto json = test::take_apart(glb_bytes(parse_gltf_rig(test::skinned_triangle().bytes(), {}))).json;
+  EXPECT_EQ(json["meshes"][0]["name"], "node");
+}
+
 // --- Skins.
 
 TEST(ReadGltf, SkinnedVerticesFollowTheirJoints) {
   test::GltfMaker maker = test::skinned_triangle();
   maker.glb.json["nodes"][0]["translation"] = {100, 0, 0};  // ignored: the mesh has a skin
   const auto half = static_cast<float>(std::sqrt(0.5));
-  test::animate(maker, "turn", 2, "rotation", {0, 1}, {0, 0, 0, 1, 0, 0, half, half});
+  test::animate(maker, "turn", 2, "rotation", {0, 0.04F}, {0, 0, 0, 1, 0, 0, half, half});
   const Sequence sequence = bake(maker);
   EXPECT_THAT(numbers(sequence.rest.positions), ElementsAre(0, 0, 0, 2, 0, 0, 0, 1, 0));
   const Points last = sequence.frames[1];
@@ -285,14 +408,14 @@ struct KnownModel {
 
 TEST(ReadGltf, ModelsFromElsewhereAreReadAndPosedAlikeAsRigAndAsSequence) {
   SINEW_NEEDS_DATA();
-  // Vertices: at most those of the file. Fox's hip moves relative to the joint above it, and joints of CesiumMan are
-  // not where its bind pose has them: neither is jointed.
+  // Vertices: at most those of the file. Frames: the keys, and between those that are far apart. Fox's hip moves
+  // relative to the joint above it, and joints of CesiumMan are not where its bind pose has them: neither is jointed.
   for (const KnownModel& known : {KnownModel{"AnimatedMorphCube.glb", 8, 127, 1, 0, false},
                                   {"CesiumMan.glb", 3273, 48, 1, 19, false},
-                                  {"Fox.glb", 1728, 126, 3, 24, false},
-                                  {"RiggedFigure.glb", 370, 2, 1, 19, true},
+                                  {"Fox.glb", 1728, 131, 3, 24, false},
+                                  {"RiggedFigure.glb", 370, 39, 1, 19, true},
                                   {"RiggedSimple.glb", 160, 50, 1, 2, true},
-                                  {"SimpleSkin.gltf", 10, 12, 1, 2, true}}) {
+                                  {"SimpleSkin.gltf", 10, 166, 1, 2, true}}) {
     const std::filesystem::path path = test::data_folder() / "gltf" / known.file;
     const Sequence sequence = read_gltf_sequence(path);
     EXPECT_EQ(sequence.frame_count(), known.frames) << known.file;

@@ -180,8 +180,21 @@ TEST(WriteGlb, ASkeletonFarFromTheOriginStaysOne) {
   }
 }
 
-TEST(WriteGlb, NamesAreUniqueAndSafe) {
-  const Json json = test::take_apart(glb_bytes(test::gltf_case("names"))).json;
+TEST(WriteGlb, NamesStayAsTheyCameAndTellEqualsApart) {
+  Rig rig = test::gltf_case("names");
+  rig.clips = {{"Armature|Walk", 0, rig.frame_count()}};
+  const Json json = test::take_apart(glb_bytes(rig)).json;
+  std::vector<std::string> names;
+  for (const Json& node : json["nodes"]) names.push_back(node["name"].get<std::string>());
+  for (const char* name : {"Hüfte.L", "arm:left/1", "arm:left/1_2"})
+    EXPECT_EQ(std::count(names.begin(), names.end(), name), 1) << name;
+  EXPECT_EQ(json["animations"][0]["name"], "Armature|Walk");
+}
+
+TEST(WriteGlb, SafeNamesAreUniqueAndOfLettersAndDigits) {
+  WriteOptions options;
+  options.safe_names = true;
+  const Json json = test::take_apart(glb_bytes(test::gltf_case("names"), options)).json;
   std::set<std::string> names;
   for (const Json& node : json["nodes"]) {
     const auto name = node["name"].get<std::string>();

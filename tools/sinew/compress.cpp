@@ -4,6 +4,7 @@
 #include "inputs.h"
 #include "interrupt.h"
 #include "output.h"
+#include "progress_bar.h"
 #include "report.h"
 #include "sinew/core/error.h"
 #include "sinew/core/fit_report.h"
@@ -11,6 +12,7 @@
 #include "sinew/io/two_layer_gltf.h"
 #include "sinew/refine/reduce_weights.h"
 #include "sinew/refine/two_layer.h"
+#include "text_options.h"
 
 namespace sinew::tool {
 namespace {
@@ -22,6 +24,7 @@ struct Request {
   TwoLayerOptions options;
   double max_error = 0;  // x 1000, as errors are printed
   WriteOptions write;
+  bool force = false;
   bool json = false;
 };
 
@@ -38,6 +41,20 @@ SkinWeights stand_in(const Rig& rig, const Sequence* examples, int threads, cons
   ReduceOptions options;
   options.threads = threads;
   return reduce_weights(rig, examples, options, progress);
+}
+
+/// Refuses rigs whose vertices follow no more bones than two layers would blend: the file grows and nothing plays
+/// faster.
+void refuse_sparse(const Request& request, const Rig& rig) {
+  double influences = 0;
+  for (const float w : rig.weights.values) influences += w > 0 ? 1 : 0;
+  influences /= static_cast<double>(std::max<std::size_t>(1, rig.vertex_count()));
+  if (request.force || influences > request.options.blends_per_vertex) return;
+  throw Error(
+      ErrorKind::unusable,
+      fmt::format("{}: its vertices follow {} bones on average, two layers would blend {}: compression does not "
+                  "pay (--force writes it all the same)",
+                  request.rig.string(), short_number(influences), short_number(request.options.blends_per_vertex)));
 }
 
 Json report_json(const TwoLayerReport& report) {
@@ -58,6 +75,7 @@ void run(Request request) {
   Rig rig = read_rig_file(request.rig);
   if (rig.two_layer)
     throw Error(ErrorKind::input, fmt::format("{}: is a two-layer model already", request.rig.string()));
+  refuse_sparse(request, rig);
   SequenceInputs inputs;
   inputs.paths = request.examples;
   const bool with_examples = !request.examples.empty();
@@ -72,7 +90,7 @@ void run(Request request) {
   const double seconds = now_seconds() - start;
   rig.weights = stand_in(rig, examples, request.options.threads, bar.callback());
   bar.wipe();
-  auto [written, errors, file_bytes] =
+  auto [written, errors, between, file_bytes] =
       write_result(request.out, rig, target, {.threads = request.options.threads, .write = request.write});
   const bool kept = written.two_layer.has_value();
   written.two_layer.reset();
@@ -126,7 +144,7 @@ void add_compress(CLI::App& app) {
       command
           .add_option("--max-error", request->max_error,
                       "Stop at this error x 1000: of the weights, or over the dense fit with --examples")
-          ->check(CLI::PositiveNumber);
+          ->check(above_zero);
   blends->excludes(bones)->excludes(error);
   bones->excludes(error);
   command.add_option("--virtual-per-vertex", options.virtual_per_vertex, "Virtual bones per vertex")
@@ -139,6 +157,7 @@ void add_compress(CLI::App& app) {
   command.add_flag(
       "--keep-motion", options.keep_motion,
       "With --examples: leave the bones' motion as it is (it is fitted anew where bones are free and affine)");
+  command.add_flag("--force", request->force, "Compress also what follows few bones already");
   command.add_flag("--pack", request->write.pack, "16 bits per number, compressed");
   add_write_options(command, request->write);
   command.add_option("--threads", options.threads, "Threads (all cores)")->check(CLI::Range(0, 4096));

@@ -39,9 +39,9 @@ Rig as_morphs(const Sequence& sequence) {
 
 /// The rig, when the only input is a file that holds one.
 std::optional<Rig> rig_of(const SequenceInputs& inputs) {
-  if (inputs.paths.size() != 1 || !inputs.frames.empty() || !inputs.read.rest.empty()) return std::nullopt;
+  if (inputs.paths.size() != 1 || !inputs.read.rest.empty()) return std::nullopt;
   try {
-    return read_rig_file(inputs.paths.front(), inputs.read);
+    return read_chosen_rig(inputs.paths.front(), inputs);
   } catch (const Error&) {  // not a rig: read as a sequence
     return std::nullopt;
   }
@@ -54,6 +54,7 @@ void run(const Request& request) {
   const std::optional<Rig> rig = takes_rigs ? rig_of(*request.inputs) : std::nullopt;
   const Sequence sequence = rig ? Sequence() : read_inputs(*request.inputs);
   stop_if_asked();
+  too_late_to_stop();
   if (rig)
     write_rig(request.output, *rig, request.write);
   else if (takes_rigs && !usable_for(FileUse::write_sequence, request.output))

@@ -4,10 +4,12 @@
 #include "inputs.h"
 #include "interrupt.h"
 #include "output.h"
+#include "progress_bar.h"
 #include "report.h"
 #include "sinew/core/error.h"
 #include "sinew/refine/corrections.h"
 #include "solve.h"
+#include "text_options.h"
 
 namespace sinew::tool {
 namespace {
@@ -67,10 +69,12 @@ void run(Request& request) {
                           {"e_rms", report.e_rms}};
     out["rig"] = facts_of(written.rig);
     out["errors"] = facts_of(written.errors);
+    out["between"] = facts_of(written.between);
     fmt::print("{}\n", json_text(out));
     return;
   }
-  print_table(result_header(), {result_row(written.rig, written.errors, seconds, request.output.string())});
+  print_table(result_header(),
+              {result_row(written.rig, written.errors, written.between, seconds, request.output.string())});
   fmt::print(stderr, "{}\n", sentence(report));
 }
 
@@ -98,7 +102,7 @@ void add_correct(CLI::App& app) {
   auto* const rank =
       command.add_option("--rank", request->options.rank, "How many corrections (10)")->check(CLI::Range(0, 1000));
   command.add_option("--max-error", request->options.max_error, "Instead: as few as reach this E_RMS")
-      ->check(CLI::PositiveNumber)
+      ->check(above_zero)
       ->excludes(rank);
   command.add_option("--iterations", request->options.iterations, "At most this many rounds in the pose (20)")
       ->check(CLI::Range(0, 10000));

@@ -42,7 +42,8 @@ void run(Request& request) {
   const Outcome outcome = solve_to_file(method, character.sequence, request.solve, file, false);
   const Json json = solve_report(outcome, character.sequence, file);
   write_json(report, json);
-  print_table(result_header(), {result_row(outcome.rig, outcome.errors, outcome.seconds, file.string())});
+  print_table(result_header(),
+              {result_row(outcome.rig, outcome.errors, outcome.between, outcome.seconds, file.string())});
   if (!has_viewer()) return;
   PageOptions options;
   options.name = "sinew demo";

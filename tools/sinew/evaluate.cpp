@@ -5,6 +5,7 @@
 #include "commands.h"
 #include "inputs.h"
 #include "inside_text.h"
+#include "output.h"
 #include "report.h"
 #include "sinew/evaluate/skeleton_match.h"
 
@@ -61,26 +62,30 @@ void print_match(const SkeletonMatch& match) {
 
 /// The known rig. Where its file is also the sequence, it is read with the same options, so that frames agree.
 Rig read_truth(const Request& request) {
-  ReadOptions options;
   const auto& paths = request.inputs->paths;
-  if (paths.size() == 1 &&
-      std::filesystem::weakly_canonical(paths[0]) == std::filesystem::weakly_canonical(request.truth)) {
-    options.clip = request.inputs->read.clip;
-    options.mesh = request.inputs->read.mesh;
-    options.frames_per_second = request.inputs->read.frames_per_second;
-  }
-  return read_rig_file(request.truth, options);
+  const bool same = paths.size() == 1 &&
+                    std::filesystem::weakly_canonical(paths[0]) == std::filesystem::weakly_canonical(request.truth);
+  return same ? read_chosen_rig(request.truth, *request.inputs) : read_rig_file(request.truth);
+}
+
+/// Only of a whole rig: half-way between which keys is not asked of a part.
+std::optional<ErrorsBetween> between_of(const Request& request, const Rig& rig, const Sequence& sequence) {
+  const SequenceInputs& inputs = *request.inputs;
+  if (!inputs.frames.empty() || !inputs.clips.empty() || inputs.read.frames_per_second > 0) return std::nullopt;
+  return errors_between(request.rig, rig, sequence, request.threads);
 }
 
 void run(const Request& request) {
-  const Rig rig = read_rig_file(request.rig);
   const Sequence sequence = read_inputs(*request.inputs);
+  const Rig rig = read_rig_beside(request.rig, *request.inputs, sequence);
   const Errors errors = evaluate(rig, sequence, request.threads);
+  const std::optional<ErrorsBetween> between = between_of(request, rig, sequence);
   if (request.json) {
     Json out{{"file", request.rig.string()}};
     out["rig"] = facts_of(rig);
     out["input"] = facts_of(sequence);
     out["errors"] = facts_of(errors, request.per_vertex);
+    out["between"] = facts_of(between);
     if (rig.jointed)
       out["inside"] = {{"rest", facts_of(inside_at_rest(rig))}, {"posed", facts_of(inside_when_posed(rig))}};
     if (!request.truth.empty()) out["skeleton"] = skeleton_facts(match_skeletons(rig, read_truth(request)));
@@ -92,6 +97,9 @@ void run(const Request& request) {
   fmt::print("frames      {}\n", rig.frame_count());
   fmt::print("E_RMS       {}\n", short_number(errors.e_rms));
   fmt::print("RMSE        {} % of the diagonal\n", short_number(errors.rmse_percent));
+  if (between)
+    fmt::print("between     {} % half-way between keys, at most {} %\n", short_number(between->rmse_percent),
+               short_number(between->max_percent));
   fmt::print("distortion  {} %\n", short_number(errors.distortion_percent));
   fmt::print("normals     {}°\n", short_number(errors.normal_degrees));
   fmt::print("max         {} % of the diagonal, {} in its unit (frame {}, vertex {})\n",

@@ -17,9 +17,9 @@ struct Request {
 
 /// A single file that holds a rig is described as one; everything else is a sequence.
 Json facts_of_inputs(const SequenceInputs& inputs) {
-  if (inputs.paths.size() == 1 && inputs.frames.empty()) {
+  if (inputs.paths.size() == 1) {
     try {
-      return facts_of(read_rig_file(inputs.paths.front(), inputs.read));
+      return facts_of(read_chosen_rig(inputs.paths.front(), inputs));
     } catch (const Error&) {  // not a rig: whatever is wrong with it as a sequence is said below
     }
   }

@@ -62,11 +62,14 @@ std::shared_ptr<SequenceInputs> add_sequence_inputs(CLI::App& command, bool requ
   command.add_option("--frames", inputs->frames, "A:B:STEP, only frames A to B-1 in steps, counted from 0")
       ->group(group);
   command.add_option("--rest", inputs->read.rest, "Rest pose: a frame number or a file")->group(group);
-  command.add_option("--clip", inputs->read.clip, "Animation of the file, by name or number (all)")->group(group);
+  command.add_option("--clip", inputs->clips, "An animation, by name or number; may be repeated (all)")
+      ->allow_extra_args(false)
+      ->group(group);
   command.add_option("--mesh", inputs->read.mesh, "Only meshes whose name matches, e.g. 'Body*' (all)")->group(group);
   command
-      .add_option("--fps", inputs->read.frames_per_second, "Frames per second to sample a moving scene at (its keys)")
-      ->check(CLI::PositiveNumber)
+      .add_option("--fps", inputs->read.frames_per_second,
+                  "Frames per second to sample at (the frames or keys of the input)")
+      ->check(above_zero)
       ->group(group);
   return inputs;
 }
@@ -96,6 +99,42 @@ Sequence read_part(const std::vector<std::filesystem::path>& group, const ReadOp
   return read_sequence(group, options);
 }
 
+/// The same at the rate asked for. Formats of keys are sampled by their reader; frames are blended.
+Sequence read_at_rate(const std::vector<std::filesystem::path>& group, const ReadOptions& options) {
+  const double rate = options.frames_per_second;
+  if (rate == 0 || usable_for(FileUse::read_rig, group.back())) return read_part(group, options);
+  ReadOptions all = options;  // frames are counted at the new rate
+  all.first_frame = 0;
+  all.last_frame = std::numeric_limits<std::size_t>::max();
+  all.frame_step = 1;
+  const Sequence sampled = resample(read_part(group, all), rate);
+  return select_frames(sampled, options.first_frame, options.last_frame, options.frame_step);
+}
+
+/// One input with each of the clips asked for.
+void read_clips(const std::vector<std::filesystem::path>& group, const std::vector<std::string>& clips,
+                ReadOptions options, std::vector<Sequence>& parts) {
+  if (clips.empty() || !usable_for(FileUse::read_rig, group.back()))
+    return parts.push_back(read_at_rate(group, options));
+  for (const std::string& clip : clips) {
+    options.clip = clip;
+    parts.push_back(read_at_rate(group, options));
+  }
+}
+
+/// The number of the clip that is called so; a name goes before a number.
+std::size_t clip_called(const std::vector<Clip>& clips, const std::string& name, const std::filesystem::path& path) {
+  std::string names;
+  for (std::size_t i = 0; i < clips.size(); ++i) {
+    if (clips[i].name == name) return i;
+    names += fmt::format("{}{} '{}'", names.empty() ? "" : ", ", i, clips[i].name);
+  }
+  for (std::size_t i = 0; i < clips.size(); ++i)
+    if (fmt::to_string(i) == name) return i;
+  throw Error(ErrorKind::input, fmt::format("{}: no clip '{}'; there {}", path.string(), name,
+                                            names.empty() ? "are none" : "are " + names));
+}
+
 }  // namespace
 
 Sequence read_inputs(const SequenceInputs& inputs) {
@@ -106,19 +145,20 @@ Sequence read_inputs(const SequenceInputs& inputs) {
   if (!inputs.frames.empty()) parse_frames(inputs.frames, range);
   const auto groups = group_inputs(inputs.paths);
   // Frames are counted over all clips: only a single input can leave them out while it reads.
-  if (groups.size() == 1) {
+  const bool single = groups.size() == 1 && inputs.clips.size() < 2;
+  if (single) {
     options.first_frame = range.first_frame;
     options.last_frame = range.last_frame;
     options.frame_step = range.frame_step;
   }
   std::vector<Sequence> parts;
   for (const auto& group : groups) {
-    parts.push_back(read_part(group, options));
+    read_clips(group, inputs.clips, options, parts);
     options.rest.clear();  // the rest pose is that of the first input
     stop_if_interrupted("interrupted while reading");
   }
   Sequence sequence = concatenate(std::move(parts));
-  if (inputs.frames.empty() || groups.size() == 1) return sequence;
+  if (inputs.frames.empty() || single) return sequence;
   return select_frames(sequence, range.first_frame, range.last_frame, range.frame_step);
 }
 
@@ -126,6 +166,40 @@ Rig read_rig_file(const std::filesystem::path& path, ReadOptions options) {
   options.warn = warn_on_stderr;
   options.max_bytes = std::min(options.max_bytes, physical_memory());
   return read_rig(path, options);
+}
+
+Rig read_chosen_rig(const std::filesystem::path& path, const SequenceInputs& inputs) {
+  ReadOptions options;
+  options.mesh = inputs.read.mesh;
+  options.frames_per_second = inputs.read.frames_per_second;
+  Rig rig = read_rig_file(path, options);
+  if (inputs.clips.empty() && inputs.frames.empty()) return rig;
+  std::vector<std::size_t> chosen;
+  for (const std::string& name : inputs.clips) {
+    const Clip& clip = rig.clips[clip_called(rig.clips, name, path)];
+    for (std::size_t i = 0; i < clip.frames; ++i) chosen.push_back(clip.first_frame + i);
+  }
+  for (std::size_t f = 0; inputs.clips.empty() && f < rig.frame_count(); ++f) chosen.push_back(f);
+  std::sort(chosen.begin(), chosen.end());
+  ReadOptions range;
+  if (!inputs.frames.empty()) parse_frames(inputs.frames, range);
+  std::vector<std::size_t> kept;
+  for (std::size_t i = range.first_frame; i < std::min(range.last_frame, chosen.size()); i += range.frame_step)
+    kept.push_back(chosen[i]);
+  if (kept.empty())
+    throw Error(ErrorKind::usage,
+                fmt::format("--frames {} of {} in {} select nothing", inputs.frames, chosen.size(), path.string()));
+  return select_frames(rig, kept);
+}
+
+Rig read_rig_beside(const std::filesystem::path& path, const SequenceInputs& inputs, const Sequence& sequence) {
+  ReadOptions options;
+  options.frames_per_second = inputs.read.frames_per_second;
+  Rig whole = read_rig_file(path, options);
+  if (whole.frame_count() == sequence.frame_count()) return whole;
+  SequenceInputs choice = inputs;
+  choice.read.mesh.clear();  // the rig is of what was chosen
+  return read_chosen_rig(path, choice);
 }
 
 }  // namespace sinew::tool

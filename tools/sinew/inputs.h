@@ -19,7 +19,8 @@ std::string one_of(const std::vector<std::string>& names);
 /// The options that choose a sequence, the same for every command that reads one.
 struct SequenceInputs {
   std::vector<std::filesystem::path> paths;
-  std::string frames;  // --frames A:B:STEP
+  std::string frames;              // --frames A:B:STEP
+  std::vector<std::string> clips;  // --clip, any number of times
   ReadOptions read;
 };
 
@@ -37,6 +38,13 @@ std::string rig_inputs();
 
 /// read_rig with warnings to stderr.
 Rig read_rig_file(const std::filesystem::path& path, ReadOptions options = {});
+
+/// The rig of a file cut to the clips and frames that are chosen for a sequence, sampled at its rate.
+Rig read_chosen_rig(const std::filesystem::path& path, const SequenceInputs& inputs);
+
+/// A rig to compare with the sequence that was read: whole where it has as many frames, else with the same choice of
+/// clips and frames.
+Rig read_rig_beside(const std::filesystem::path& path, const SequenceInputs& inputs, const Sequence& sequence);
 
 /// Cuts a list of paths into what read_sequence takes: REST.obj CACHE.pc2|mdd pairs and single paths.
 std::vector<std::vector<std::filesystem::path>> group_inputs(const std::vector<std::filesystem::path>& paths);

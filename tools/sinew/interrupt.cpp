@@ -1,29 +1,59 @@
 #include "interrupt.h"
 
-#include <fmt/format.h>
+#include <sys/time.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <csignal>
+#include <cstring>
 
-#include "report.h"
 #include "sinew/core/error.h"
-#include "sinew/core/fit_report.h"
 
 namespace sinew::tool {
 namespace {
 
+constexpr suseconds_t kPatience = 300000;  // microseconds of CPU that work has to answer by itself
+constexpr suseconds_t kAgain = 50000;      // the same, once it is no longer held
+constexpr int kWallSeconds = 5;            // the same for work that waits for something else than the processor
+
 volatile std::sig_atomic_t asked_to_stop = 0;
+std::atomic<int> held{0};
+static_assert(std::atomic<int>::is_always_lock_free, "read by a signal handler");
+
+/// What a signal handler may print with.
+void say(const char* text) {
+  const ssize_t ignored = write(STDERR_FILENO, text, std::strlen(text));
+  static_cast<void>(ignored);
+}
+
+void start_timer(suseconds_t cpu, int wall_seconds) {
+  itimerval timer{};
+  timer.it_value.tv_usec = cpu;
+  setitimer(ITIMER_PROF, &timer, nullptr);
+  timer.it_value = {wall_seconds, 0};
+  setitimer(ITIMER_REAL, &timer, nullptr);
+}
+
+void on_patience_over(int /*number*/) {
+  if (held > 0) return start_timer(kAgain, 1);
+  say("sinew: interrupted: nothing was written\n");
+  _exit(130);
+}
 
 void on_signal(int /*number*/) {
   asked_to_stop = 1;
+  say(isatty(STDERR_FILENO) != 0 ? "\r\033[Ksinew: stopping ...\n" : "sinew: stopping ...\n");
+  start_timer(kPatience, kWallSeconds);
 }
 
 }  // namespace
 
 void catch_interrupts() {
   struct sigaction action {};
+  action.sa_handler = on_patience_over;
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGPROF, &action, nullptr);
+  sigaction(SIGALRM, &action, nullptr);
   action.sa_handler = on_signal;
   action.sa_flags = SA_RESETHAND | SA_RESTART;  // the second one has its usual effect
   sigaction(SIGINT, &action, nullptr);
@@ -40,52 +70,16 @@ void stop_if_interrupted(const std::string& sentence) {
   if (interrupted()) throw Error(ErrorKind::interrupted, sentence);
 }
 
-ProgressBar::ProgressBar(double expected_seconds)
-    : terminal_(isatty(STDERR_FILENO) != 0), expected_(expected_seconds), start_(now_seconds()) {}
-
-ProgressBar::~ProgressBar() {
-  wipe();
+void too_late_to_stop() {
+  ++held;
 }
 
-Progress ProgressBar::callback() {
-  return [this](std::string_view step, double fraction) {
-    if (terminal_) show(step, fraction);
-    return !interrupted();
-  };
+HoldOn::HoldOn(bool wanted) : wanted_(wanted) {
+  if (wanted_) ++held;
 }
 
-void ProgressBar::wipe() {
-  if (shown_) fmt::print(stderr, "\r\033[K");
-  shown_ = false;
-}
-
-/// Seconds left: of the step at its present pace, but no less than the estimate for the whole leaves; 0: not known yet.
-double ProgressBar::seconds_left(double fraction, double now) const {
-  constexpr double kTooSoon = 0.02;  // of a step, to judge its pace
-  const double of_step = fraction > kTooSoon ? (now - step_start_) * (1 - fraction) / fraction : 0;
-  const double of_all = expected_ - (now - start_);
-  return std::max({0.0, of_step, of_all});
-}
-
-void ProgressBar::show(std::string_view step, double fraction) {
-  const double now = now_seconds();
-  if (step != step_) {
-    step_ = step;
-    step_start_ = now;
-  }
-  if (shown_ && now - last_ < 0.1) return;
-  last_ = now;
-  shown_ = true;
-  constexpr int kWidth = 30;
-  if (fraction < 0) {
-    fmt::print(stderr, "\r\033[K{}", step);
-  } else {
-    const int filled = static_cast<int>(std::clamp(fraction, 0.0, 1.0) * kWidth);
-    const double left = seconds_left(fraction, now);
-    fmt::print(stderr, "\r\033[K[{:#<{}}{:-<{}}] {}{}", "", filled, "", kWidth - filled, step,
-               left > 0 ? fmt::format(", about {} left", duration_text(left)) : "");
-  }
-  std::fflush(stderr);
+HoldOn::~HoldOn() {
+  if (wanted_) --held;
 }
 
 }  // namespace sinew::tool

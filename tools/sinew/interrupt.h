@@ -1,13 +1,12 @@
 #pragma once
 
 #include <string>
-#include <string_view>
-
-#include "sinew/core/progress.h"
 
 namespace sinew::tool {
 
-/// From now on SIGINT and SIGTERM ask the running command to stop; a second one ends the program at once.
+/// From now on SIGINT and SIGTERM ask the running command to stop, which is acknowledged at once; a second one ends the
+/// program at once. Work that does not answer within a fraction of a CPU second is ended with the program, status 130,
+/// unless a HoldOn says that it is worth the wait.
 void catch_interrupts();
 
 /// Whether the user has asked to stop.
@@ -16,31 +15,19 @@ bool interrupted();
 /// Throws Error{interrupted} with this sentence when the user has asked to stop.
 void stop_if_interrupted(const std::string& sentence);
 
-/// A bar on stderr, shown only where that is a terminal and wiped when done. Its callback asks the work to stop once
-/// the user has.
-class ProgressBar {
- public:
-  /// With the seconds that the whole work is expected to take (0: unknown) it says how much time is left.
-  explicit ProgressBar(double expected_seconds = 0);
-  ~ProgressBar();
-  ProgressBar(const ProgressBar&) = delete;
-  ProgressBar& operator=(const ProgressBar&) = delete;
+/// From now on the command finishes whatever the user asks: its result is written or about to be.
+void too_late_to_stop();
 
-  Progress callback();
-  void wipe();
+/// While this lives, interrupted work is waited for: it writes a file, or has a state or a model to keep.
+class HoldOn {
+ public:
+  explicit HoldOn(bool wanted = true);
+  ~HoldOn();
+  HoldOn(const HoldOn&) = delete;
+  HoldOn& operator=(const HoldOn&) = delete;
 
  private:
-  void show(std::string_view step, double fraction);
-
-  double seconds_left(double fraction, double now) const;
-
-  bool terminal_;
-  double expected_;
-  double start_;
-  std::string step_;
-  double step_start_ = 0;
-  bool shown_ = false;
-  double last_ = -1;
+  bool wanted_;
 };
 
 }  // namespace sinew::tool

@@ -11,6 +11,7 @@
 #include "commands.h"
 #include "interrupt.h"
 #include "sinew/core/error.h"
+#include "sinew/io/io.h"
 
 namespace {
 
@@ -82,8 +83,11 @@ void print_usage_error(const CLI::App& app, const CLI::ParseError& error) {
     fmt::print(stderr, "{}: {}\n", name, error.what());
   } else {
     const std::string word = unknown.front().substr(0, unknown.front().find('='));
-    const std::string guess = meant(app, command, word);
-    fmt::print(stderr, "{}: {} is not known here{}\n", name, word,
+    const bool file =
+        commands.empty() && (sinew::usable_for(sinew::FileUse::read_sequence, word) ||
+                             sinew::usable_for(sinew::FileUse::read_positions, word) || std::filesystem::exists(word));
+    const std::string guess = file ? fmt::format("'sinew solve {} -o rig.glb'", word) : meant(app, command, word);
+    fmt::print(stderr, "{}: {} is not {}{}\n", name, word, file ? "a command" : "known here",
                guess.empty() ? "" : fmt::format("; did you mean {}?", guess));
   }
   fmt::print(stderr, "'{} --help' lists what there is\n", name);
@@ -113,8 +117,10 @@ int run(int argc, char** argv) {
   tool::add_info(app);
   tool::add_convert(app);
   tool::add_view(app);
+  tool::add_help(app);
+  tool::add_completion(app);
   app.footer(
-      "'sinew COMMAND --help' explains one command. Data goes to stdout, everything else to stderr.\n"
+      "'sinew help COMMAND' explains one command. Data goes to stdout, everything else to stderr.\n"
       "Exit status: 0 done, 2 wrong usage, 3 input or output that cannot be used, 4 no usable model or not\n"
       "enough memory, 130 interrupted.");
   if (argc == 1) {

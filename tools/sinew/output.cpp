@@ -103,10 +103,21 @@ void check_outputs(const std::vector<Output>& outputs, const std::vector<fs::pat
 void add_write_options(CLI::App& command, WriteOptions& options) {
   command.add_flag("--bake-shear", options.bake_shear,
                    fmt::format("Write bones that shear as pairs of nodes ({})", list_for(FileUse::bake_shear)));
+  command.add_flag("--safe-names", options.safe_names, "Names of letters, digits, _ and - only, for some engines (.glb)");
 }
 
 std::string rig_outputs() {
   return list_for(FileUse::write_and_read_rig);
+}
+
+std::optional<ErrorsBetween> errors_between(const fs::path& file, const Rig& rig, const Sequence& sequence,
+                                            int threads) {
+  const std::string extension = lower_extension(file);
+  if (rig.two_layer || sequence.frame_count() < 2 || (extension != ".glb" && extension != ".gltf")) return std::nullopt;
+  ReadOptions options;
+  options.halfway = true;
+  const ErrorsBetween between = evaluate_between(read_rig_file(file, options), sequence, threads);
+  return between.places > 0 ? std::optional(between) : std::nullopt;
 }
 
 Written write_result(const fs::path& target, const Rig& rig, const Sequence& sequence, const ResultOptions& options) {
@@ -116,6 +127,7 @@ Written write_result(const fs::path& target, const Rig& rig, const Sequence& seq
   stop_if_asked();
   Written written;
   StagedFile staged(target);
+  const HoldOn hold;  // there are files to be taken away or put in place
   try {
     rig.check();
     write_rig(staged.path(), rig, options.write);
@@ -127,10 +139,12 @@ Written write_result(const fs::path& target, const Rig& rig, const Sequence& seq
     throw Error(ErrorKind::unusable, fmt::format("the work ended without a usable model: {}", error.what()));
   }
   written.errors = evaluate(written.rig, sequence, options.threads);
+  written.between = errors_between(staged.path(), written.rig, sequence, options.threads);
   if (!std::isfinite(written.errors.e_rms))
     throw Error(ErrorKind::unusable, "the work ended without a usable model: its error is not finite");
   stop_if_asked();
-  staged.commit();  // from here on the work is done: a signal comes too late
+  too_late_to_stop();
+  staged.commit();
   return written;
 }
 

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,9 +50,15 @@ std::string rig_outputs();
 /// A rig in its file, as any reader finds it.
 struct Written {
   Rig rig;
-  Errors errors;  // of that rig against the sequence
+  Errors errors;                         // of that rig against the sequence
+  std::optional<ErrorsBetween> between;  // half-way between the keys; not for two layers
   std::uintmax_t bytes = 0;
 };
+
+/// Errors half-way between the keys of a rig's file, where players interpolate; nothing for two layers and single
+/// frames.
+std::optional<ErrorsBetween> errors_between(const std::filesystem::path& file, const Rig& rig, const Sequence& sequence,
+                                            int threads);
 
 /// Writes a rig beside the target, reads it back, evaluates what was read, and only then puts the file in the target's
 /// place: the target is the complete new file or what it was before.

@@ -120,6 +120,11 @@ Json facts_of(const Errors& errors, bool per_vertex) {
   return out;
 }
 
+Json facts_of(const std::optional<ErrorsBetween>& between) {
+  if (!between) return nullptr;
+  return {{"rmse_percent", between->rmse_percent}, {"max_percent", between->max_percent}, {"places", between->places}};
+}
+
 Json facts_of(const FitReport& report) {
   Json out{{"method", report.method},
            {"bones_asked", report.bones_asked},
@@ -181,14 +186,16 @@ void print_table(const std::vector<std::string>& header, const std::vector<std::
 }
 
 std::vector<std::string> result_header() {
-  return {"bones", "influences", "E_RMS", "RMSE %", "normals °", "max %", "seconds", "file"};
+  return {"bones", "influences", "E_RMS", "RMSE %", "between %", "normals °", "max %", "seconds", "file"};
 }
 
-std::vector<std::string> result_row(const Rig& rig, const Errors& errors, double seconds, const std::string& file) {
+std::vector<std::string> result_row(const Rig& rig, const Errors& errors, const std::optional<ErrorsBetween>& between,
+                                    double seconds, const std::string& file) {
   return {std::to_string(rig.bone_count()),
           std::to_string(used_influences(rig.weights)),
           short_number(errors.e_rms),
           short_number(errors.rmse_percent),
+          between ? short_number(between->rmse_percent) : "-",
           short_number(errors.normal_degrees),
           short_number(errors.max_percent),
           short_number(seconds),

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@ using Json = nlohmann::ordered_json;
 Json facts_of(const Sequence& sequence);
 Json facts_of(const Rig& rig);
 Json facts_of(const Errors& errors, bool per_vertex = false);
+Json facts_of(const std::optional<ErrorsBetween>& between);
 Json facts_of(const FitReport& report);
 
 /// Largest number of bones that really move a vertex.
@@ -37,7 +39,8 @@ void print_table(const std::vector<std::string>& header, const std::vector<std::
 
 /// Columns of the table that solve and demo print, and a row of it.
 std::vector<std::string> result_header();
-std::vector<std::string> result_row(const Rig& rig, const Errors& errors, double seconds, const std::string& file);
+std::vector<std::string> result_row(const Rig& rig, const Errors& errors, const std::optional<ErrorsBetween>& between,
+                                    double seconds, const std::string& file);
 
 /// JSON as text on several lines. Bytes of a name that are not UTF-8 are replaced.
 std::string json_text(const Json& json);

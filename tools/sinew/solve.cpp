@@ -16,7 +16,9 @@
 #include "interrupt.h"
 #include "math/parallel.h"
 #include "output.h"
+#include "progress_bar.h"
 #include "report.h"
+#include "sinew/core/bounds.h"
 #include "sinew/core/error.h"
 #include "sinew/io/checkpoint_file.h"
 #include "text_options.h"
@@ -35,8 +37,10 @@ struct Request {
   std::filesystem::path checkpoint;
   double checkpoint_seconds = 60;
   std::string memory_limit;
+  std::string normals = "keep";
   bool dry_run = false;
   bool keep_partial = false;
+  bool allow_static = false;
   bool json = false;
   std::map<const CLI::Option*, std::string> owner;  // method that an option belongs to
 };
@@ -54,7 +58,7 @@ void add_shared_options(CLI::App& command, Request& request) {
   auto* const bones =
       command.add_option("--bones", options.bones, "How many bones to ask for (20)")->check(CLI::Range(1, 100000));
   command.add_option("--max-error", options.max_error, "Instead: as few bones as reach this E_RMS")
-      ->check(CLI::PositiveNumber)
+      ->check(above_zero)
       ->excludes(bones);
   command.add_option("--min-bones", options.min_bones, "With --max-error: fewest bones tried (1)")
       ->check(CLI::Range(1, 100000));
@@ -62,7 +66,7 @@ void add_shared_options(CLI::App& command, Request& request) {
       .add_option("--max-bones", options.max_bones,
                   "With --max-error: most bones tried (128); a skeleton has at most this many")
       ->check(CLI::Range(1, 100000));
-  command.add_option("--influences", options.influences, "Bones per vertex: a number, or 'all'")
+  command.add_option("--influences", options.influences, "Bones per vertex: a number, or 'all' (4; all with flats)")
       ->check([](const std::string& text) {
         try {
           parse_influences(text);
@@ -71,17 +75,18 @@ void add_shared_options(CLI::App& command, Request& request) {
         }
         return std::string();
       });
-  command.add_option("--transforms", options.transforms, "rigid or affine bones")
+  command
+      .add_option("--transforms", options.transforms, "rigid or affine bones (rigid; affine with kavan, sma and flats)")
       ->check(CLI::IsMember({"rigid", "affine"}));
   command.add_option("--start", options.start, "Where bones start: parts that move rigidly, or flats (parts)")
       ->check(CLI::IsMember({"parts", "flats"}));
   command.add_flag("--skeleton", options.skeleton, "Join the bones in a hierarchy: --method skeleton");
   command.add_option("--smoothness", options.smoothness, "How much to smooth the weights over the surface")
-      ->check(CLI::NonNegativeNumber);
-  command.add_option("--iterations", options.iterations, "At most this many iterations")->check(CLI::NonNegativeNumber);
+      ->check(not_negative);
+  command.add_option("--iterations", options.iterations, "At most this many iterations")->check(not_negative);
   command.add_option("--corrections", options.corrections, "Rank of corrections added to the rest pose (0)")
       ->check(CLI::Range(0, 1000));
-  command.add_option("--quality", options.quality, "fast, balanced or best")
+  command.add_option("--quality", options.quality, "fast, balanced or best (balanced)")
       ->transform(CLI::CheckedTransformer(std::map<std::string, Quality>{{"fast", Quality::fast},
                                                                          {"balanced", Quality::balanced},
                                                                          {"best", Quality::best}})
@@ -104,7 +109,7 @@ void add_shared_options(CLI::App& command, Request& request) {
 
 void add_method_options(CLI::App& command, const std::vector<Method>& methods, Request& request) {
   std::vector<std::string> names;
-  std::string help = "How to solve it";
+  std::string help = fmt::format("How to solve it ({})", methods.front().name);
   for (const Method& method : methods) {
     names.push_back(method.name);
     help += fmt::format("\n{}: {}", method.name, method.summary);
@@ -154,9 +159,9 @@ void refuse_outputs(const Request& request) {
 /// Everything on the command line that the result depends on, in a fixed order.
 std::string options_line(const std::string& method, const CLI::App& command) {
   const std::set<std::string> without_effect{
-      "--output", "--report",   "--json",    "--threads",      "--checkpoint",   "--checkpoint-seconds",
-      "--method", "--skeleton", "--dry-run", "--memory-limit", "--keep-partial", "--rig",
-      "SEQUENCE"};
+      "--output", "--report",   "--json",       "--threads",      "--checkpoint",   "--checkpoint-seconds",
+      "--method", "--skeleton", "--dry-run",    "--memory-limit", "--keep-partial", "--allow-static",
+      "--rig",    "--normals",  "--safe-names", "SEQUENCE"};
   std::string line = fmt::format("sinew {} solve --method {}", SINEW_VERSION, method);
   for (const CLI::Option* option : command.get_options()) {
     if (option->count() == 0 || without_effect.count(option->get_name()) != 0) continue;
@@ -210,6 +215,30 @@ void print_estimate(const SolveEstimate& estimate, const std::string& method, co
              sequence.frame_count(), method, size_text(estimate.bytes), duration_text(estimate.seconds));
 }
 
+/// Whether a vertex is ever elsewhere than in the first frame, by more than rounding.
+bool moves(const Sequence& sequence) {
+  const float tolerance = 1e-6F * static_cast<float>(bounding_box_diagonal(sequence.rest.positions));
+  for (std::size_t f = 1; f < sequence.frame_count(); ++f)
+    if ((sequence.frames[f] - sequence.frames[0]).cwiseAbs().maxCoeff() > tolerance) return true;
+  return false;
+}
+
+/// Bones are found from motion: without any there is nothing to solve, and a few poses do not say much.
+void check_motion(const Sequence& sequence, bool allow_static) {
+  constexpr std::size_t kFewFrames = 5;
+  const std::size_t frames = sequence.frame_count();
+  if (!moves(sequence)) {
+    if (allow_static) return;
+    throw Error(ErrorKind::input,
+                fmt::format("{}: nothing moves in its {}; bones are found from motion (--allow-static "
+                            "writes a rig all the same)",
+                            sequence.name, frames == 1 ? "only frame" : fmt::format("{} frames", frames)));
+  }
+  if (frames < kFewFrames)
+    fmt::print(stderr, "sinew: warning: {} has only {} frames; weights from so few rarely fit other poses\n",
+               sequence.name, frames);
+}
+
 std::unique_ptr<CheckpointFile> open_checkpoint(const Request& request, const std::string& method,
                                                 const CLI::App& command, const Sequence& sequence) {
   if (request.checkpoint.empty()) return {};
@@ -245,7 +274,12 @@ void run(const std::vector<Method>& methods, Request& request, const CLI::App& c
   const double limit = request.memory_limit.empty() ? 0 : static_cast<double>(parse_size(request.memory_limit));
   refuse_beyond(limit, static_cast<double>(bytes_of(request.inputs->paths)), "reading the input");
   if (limit > 0) request.inputs->read.max_bytes = static_cast<std::size_t>(limit);
-  const Sequence sequence = read_inputs(*request.inputs);
+  Sequence sequence = read_inputs(*request.inputs);
+  if (request.normals != "keep") {
+    sequence.rest.normals = {};
+    sequence.rest.flat = request.normals == "flat";
+  }
+  check_motion(sequence, request.allow_static || request.dry_run);
   if (!request.given.empty()) request.options.given = read_rig_file(request.given);
   const SolveEstimate estimate = estimate_of(method, sequence, request.options);
   refuse_beyond(limit, estimate.bytes, "this solve");
@@ -273,7 +307,8 @@ void run(const std::vector<Method>& methods, Request& request, const CLI::App& c
   if (request.json) {
     fmt::print("{}\n", json_text(json));
   } else {
-    print_table(result_header(), {result_row(outcome.rig, outcome.errors, outcome.seconds, request.output.string())});
+    print_table(result_header(),
+                {result_row(outcome.rig, outcome.errors, outcome.between, outcome.seconds, request.output.string())});
     if (outcome.rig.jointed) fmt::print("inside: {}\n", inside_text(inside_at_rest(outcome.rig)));
     if (!outcome.report.remark.empty()) fmt::print(stderr, "{}\n", outcome.report.remark);
   }
@@ -289,6 +324,7 @@ Json solve_report(const Outcome& outcome, const Sequence& sequence, const std::f
   out["input"] = facts_of(sequence);
   out["rig"] = facts_of(outcome.rig);
   out["errors"] = facts_of(outcome.errors);
+  out["between"] = facts_of(outcome.between);
   if (outcome.rig.jointed) out["inside"] = facts_of(inside_at_rest(outcome.rig));
   out["solve"] = facts_of(outcome.report);
   return out;
@@ -329,7 +365,8 @@ Outcome solve_to_file(const Method& method, const Sequence& sequence, const Solv
   outcome.report.bones_asked = options.bones.value_or(0);
   const double start = now_seconds();
   {
-    ProgressBar bar(estimate_of(method, sequence, options).seconds);
+    const HoldOn hold(keep_partial || options.checkpoint != nullptr);
+    ProgressBar bar(estimate_of(method, sequence, options).cpu_seconds);
     const Progress progress = bar.callback();
     outcome.rig = method.solve(sequence, options, outcome.report, progress);
     outcome.report.method = method.name;  // kavan is solve_ssdr as well
@@ -343,6 +380,7 @@ Outcome solve_to_file(const Method& method, const Sequence& sequence, const Solv
                                  {.threads = options.threads, .keep_partial = keep_partial, .write = options.write});
   outcome.rig = std::move(written.rig);
   outcome.errors = std::move(written.errors);
+  outcome.between = written.between;
   outcome.bytes = written.bytes;
   outcome.report.bones = static_cast<int>(outcome.rig.bone_count());
   return outcome;
@@ -358,15 +396,18 @@ void add_solve(CLI::App& app) {
   const auto methods = std::make_shared<std::vector<Method>>(solve_methods());
   add_shared_options(command, *request);
   add_method_options(command, *methods, *request);
+  command.add_option("--normals", request->normals, "keep those of the input, smooth or flat (keep)")
+      ->check(CLI::IsMember({"keep", "smooth", "flat"}));
   command.add_option("--report", request->report, "Write everything known about the solve, as JSON");
   command.add_flag("--json", request->json, "Print that instead of the table");
   command.add_flag("--keep-partial", request->keep_partial, "When interrupted, write the best model so far");
+  command.add_flag("--allow-static", request->allow_static, "Solve although nothing moves");
   command.add_flag("--dry-run", request->dry_run, "Only say what memory and time it will take");
   command.add_option("--memory-limit", request->memory_limit, "Refuse at once what takes more memory, e.g. 4G");
   auto* const checkpoint =
       command.add_option("--checkpoint", request->checkpoint, "Save the state in this file, and continue from it");
   command.add_option("--checkpoint-seconds", request->checkpoint_seconds, "Seconds between two savings (60)")
-      ->check(CLI::NonNegativeNumber)
+      ->check(not_negative)
       ->needs(checkpoint);
   command.footer(sequence_help() + R"(
 

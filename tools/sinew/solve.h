@@ -43,7 +43,7 @@ struct SolveOptions {
   std::optional<Rig> given;          // --rig IN.glb
   std::string fit;                   // --fit weights|motion|all|joints, with --rig
   std::vector<std::string> lock;     // --lock: names or numbers of bones that keep their motion, with --rig
-  WriteOptions write;                // --bake-shear
+  WriteOptions write;                // --bake-shear, --safe-names
   int corrections = 0;               // --corrections: rank of rest-pose corrections added after the solve
   Checkpoint* checkpoint = nullptr;  // --checkpoint; may be null
 };
@@ -90,7 +90,8 @@ struct Outcome {
   FitReport report;
   Rig rig;
   Errors errors;
-  double seconds = 0;  // of the solve
+  std::optional<ErrorsBetween> between;  // half-way between keys
+  double seconds = 0;                    // of the solve
   std::uintmax_t bytes = 0;
   bool partial = false;  // the user interrupted the solve
 };

@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <optional>
 
 #include "sinew/core/error.h"
 
@@ -38,6 +39,28 @@ int parse_influences(const std::string& text) {
   if (failure != std::errc{} || end != text.data() + text.size() || number < 1 || number > 99999)
     throw Error(ErrorKind::usage, fmt::format("--influences {}: expected a number from 1 up, or 'all'", text));
   return number;
+}
+
+namespace {
+
+/// The number in a text, if it is one.
+std::optional<double> number_in(const std::string& text) {
+  double number = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (failure != std::errc{} || end != text.data() + text.size() || !std::isfinite(number)) return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
+std::string above_zero(const std::string& text) {
+  const std::optional<double> number = number_in(text);
+  return number && *number > 0 ? "" : fmt::format("{} is not a number above 0", text);
+}
+
+std::string not_negative(const std::string& text) {
+  const std::optional<double> number = number_in(text);
+  return number && *number >= 0 ? "" : fmt::format("{} is not a number from 0 up", text);
 }
 
 std::uint64_t parse_size(const std::string& text) {

@@ -18,4 +18,8 @@ int parse_influences(const std::string& text);
 /// A size in bytes: a number with K, M, G or T (powers of 1024) behind it, or none.
 std::uint64_t parse_size(const std::string& text);
 
+/// Checks of numbers for options, with sentences a person can read: CLI11's own print the range of double in digits.
+std::string above_zero(const std::string& text);
+std::string not_negative(const std::string& text);
+
 }  // namespace sinew::tool

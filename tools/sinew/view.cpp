@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <cmath>
 #include <cstring>
 #include <optional>
 
@@ -12,6 +13,7 @@
 #include "sinew/io/gltf.h"
 #include "sinew/io/output_file.h"
 #include "sinew/view/page.h"
+#include "text_options.h"
 
 namespace sinew::tool {
 namespace {
@@ -21,18 +23,50 @@ struct Request {
   SequenceInputs against;
   std::filesystem::path report;
   std::filesystem::path output;
+  std::string max_size;
 };
+
+constexpr double kLargePage = 32e6;  // bytes, from which the page's size is worth a word
+
+/// The file as the page takes it. What the page could not show is refused here, with what is wrong with it.
+std::vector<std::byte> glb_of(const std::filesystem::path& path) {
+  const auto no_rig = [](const Error& error) {
+    return std::string_view(error.what()).find("no rig") != std::string_view::npos;
+  };
+  std::optional<Rig> rig;
+  try {
+    rig = read_rig_file(path);
+  } catch (const Error& error) {
+    if (!no_rig(error)) throw;
+    ReadOptions few;  // read for the sake of what may be wrong
+    few.frames_per_second = 1;
+    read_sequence({path}, few);
+  }
+  std::vector<std::byte> bytes = read_file(path);
+  if (bytes.size() >= 4 && std::memcmp(bytes.data(), "glTF", 4) == 0) return bytes;
+  if (rig) return glb_bytes(*rig);
+  throw Error(ErrorKind::input,
+              fmt::format("{}: the page shows rigs and .glb files; 'sinew convert {} -o OUT.glb' makes one",
+                          path.string(), path.string()));
+}
+
+/// How the original is cut so that the page is no larger than asked: first to 16 bits, then to every n-th frame.
+void fit_into(double most, double others, PageOptions& options) {
+  const double frames = 4.0 / 3 * static_cast<double>(options.original->frames.data().size() * sizeof(float));
+  constexpr double kFacts = 1000;  // what is said about the frames
+  const double room = most - others - kFacts;
+  if (frames <= room) return;
+  options.short_numbers = true;
+  if (room > 0) options.frame_step = static_cast<std::size_t>(std::max(1.0, std::ceil(0.5 * frames / room)));
+  if (room <= 0 || options.frame_step >= options.original->frame_count())
+    throw Error(ErrorKind::usage, fmt::format("--max-size: the page and its model alone take {}", size_text(others)));
+  fmt::print(stderr, "sinew: the original is kept in 16 bits a number{}\n",
+             options.frame_step > 1 ? fmt::format(", one in {} frames", options.frame_step) : "");
+}
 
 std::string text_of(const std::filesystem::path& path) {
   const std::vector<std::byte> bytes = read_file(path);
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
-/// The model as the page takes it: GLB files as they are, rigs in other formats as GLB.
-std::vector<std::byte> glb_of(const std::filesystem::path& path) {
-  std::vector<std::byte> bytes = read_file(path);
-  const bool is_glb = bytes.size() >= 4 && std::memcmp(bytes.data(), "glTF", 4) == 0;
-  return is_glb ? bytes : glb_bytes(read_rig_file(path));
 }
 
 void run(const Request& request) {
@@ -40,6 +74,7 @@ void run(const Request& request) {
   inputs.push_back(request.model);
   if (!request.report.empty()) inputs.push_back(request.report);
   check_outputs({{"-o", request.output, OutputKind::other}}, inputs);
+  const double most = request.max_size.empty() ? 0 : static_cast<double>(parse_size(request.max_size));
   const std::vector<std::byte> glb = glb_of(request.model);
   PageOptions options;
   options.name = request.model.filename().string();
@@ -55,11 +90,23 @@ void run(const Request& request) {
                               original->frame_count()));
     options.original = &*original;
   }
+  if (most > 0 && original) {
+    PageOptions alone = options;
+    alone.original = nullptr;
+    fit_into(most, static_cast<double>(view_page(glb, alone).size()), options);
+  }
+  const std::string page = view_page(glb, options);
+  const auto size = static_cast<double>(page.size());
+  if (most > 0 && size > most)
+    throw Error(ErrorKind::usage, fmt::format("--max-size: the page takes {}", size_text(size)));
   stop_if_interrupted("interrupted: nothing was written");
+  too_late_to_stop();
   OutputFile file(request.output);
-  file.write(std::string_view(view_page(glb, options)));
+  file.write(std::string_view(page));
   file.commit();
   fmt::print("{}\n", request.output.string());
+  if (most == 0 && size > kLargePage)
+    fmt::print(stderr, "sinew: the page is {} large; --max-size 20M keeps less of the original\n", size_text(size));
 }
 
 }  // namespace
@@ -70,6 +117,10 @@ void add_view(CLI::App& app) {
   command.add_option("RIG", request->model, "A model, animated or not: .glb, or a rig as " + rig_inputs())->required();
   command.add_option("--against,SEQUENCE", request->against.paths, "What to play beside it (sinew evaluate --help)");
   command.add_option("--frames", request->against.frames, "Frames of that sequence: FIRST:LAST:STEP, counted from 0");
+  command.add_option("--clip", request->against.clips, "Clips of that sequence, by name or number; may be repeated")
+      ->allow_extra_args(false);
+  command.add_option("--max-size", request->max_size,
+                     "Largest page, e.g. 20M: the original is kept in fewer bits or frames");
   command.add_option("--report", request->report, "Report of the solve (solve --report), for the plots");
   command.add_option("-o,--output", request->output, "The page to write")->required();
   command.footer(R"(The page is one file without any link to the outside: open it from disk, send it by mail.

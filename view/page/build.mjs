@@ -16,6 +16,7 @@ const bundle = await build({
   metafile: true,
   format: 'iife',
   target: 'es2022',
+  define: { 'import.meta.url': '"file:///"' },  // a loader's default place of files that the page carries itself
   legalComments: 'none',
   logLevel: 'warning',
 });
@@ -29,12 +30,19 @@ const textOf = (name) => {
 const style = textOf('style.css');
 const page = textOf('index.html').replace('/*STYLE*/', () => style).replace('/*SCRIPT*/', () => script);
 mkdirSync(dirname(out), { recursive: true });
-writeFileSync(out, out.endsWith('.cpp') ? cppOf(page) : page);
+const transcoder = ['basis_transcoder.js', 'basis_transcoder.wasm'].map((name) => {
+  read.push(join(here, 'node_modules/three/examples/jsm/libs/basis', name));
+  return readFileSync(read.at(-1)).toString('base64');
+});
+writeFileSync(out, out.endsWith('.cpp') ? cppOf({ kPageTemplate: page, kBasisProgram: transcoder[0], kBasisWasm: transcoder[1] }) : page);
 writeFileSync(`${out}.d`, `${[`${out}:`, ...read].map((path) => path.replaceAll(' ', '\\ ')).join(' \\\n  ')}\n`);
 
-/** The page as C++ string literals; compilers limit the length of one, so it is cut into pieces. */
-function cppOf(text) {
-  const pieces = [];
-  for (let at = 0; at < text.length; at += 8000) pieces.push(`R"sinewpage(${text.slice(at, at + 8000)})sinewpage"`);
-  return `#include "view/page_template.h"\n\nnamespace sinew {\nconst std::string_view kPageTemplate =\n${pieces.join('\n')};\n}\n`;
+/** Texts as C++ string literals; compilers limit the length of one, so they are cut into pieces. */
+function cppOf(texts) {
+  const definitions = Object.entries(texts).map(([name, text]) => {
+    const pieces = [];
+    for (let at = 0; at < text.length; at += 8000) pieces.push(`R"sinewpage(${text.slice(at, at + 8000)})sinewpage"`);
+    return `const std::string_view ${name} =\n${pieces.join('\n')};\n`;
+  });
+  return `#include "view/page_template.h"\n\nnamespace sinew {\n${definitions.join('\n')}}\n`;
 }

@@ -1,10 +1,11 @@
-// node picture.mjs PAGE.html OUT.png FRAME: original and rig side by side, coloured by bone, skeleton drawn.
+// node picture.mjs PAGE.html OUT.png FRAME COLOUR: original and rig side by side, bones drawn; COLOUR is one of the page's
+// (look, clay, weights, error).
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { chromium } from 'playwright-core';
 
-const [page, out, frame] = process.argv.slice(2);
+const [page, out, frame, color = 'weights'] = process.argv.slice(2);
 const executablePath = ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find(existsSync);
 if (!executablePath || !existsSync(page)) {
   console.error(executablePath ? `picture: no ${page}; script/demo writes it` : 'picture: Chromium is not installed; script/bootstrap --full installs it');
@@ -13,18 +14,18 @@ if (!executablePath || !existsSync(page)) {
 const browser = await chromium.launch({
   executablePath, args: ['--headless', '--no-sandbox', '--disable-gpu', '--use-angle=swiftshader', '--enable-unsafe-swiftshader'],
 });
-const tab = await browser.newPage({ viewport: { width: 1280, height: 480 }, deviceScaleFactor: 1.5 });
+const tab = await browser.newPage({ viewport: { width: 960, height: 400 }, deviceScaleFactor: 1.5 });
 await tab.goto(pathToFileURL(resolve(page)).href, { timeout: 120000 });
 await tab.evaluate(() => window.sinew.ready);
 await tab.addStyleTag({ content: '#panel, #transport { display: none }' });
-await tab.evaluate((at) => {
+await tab.evaluate(([at, how]) => {
   window.dispatchEvent(new Event('resize'));
-  window.sinew.setColor('weights');
+  window.sinew.setColor(how);
   window.sinew.goTo(at);
   window.sinew.stage.fit();
-}, Number(frame));
-await tab.keyboard.press('b');
+}, [Number(frame), color]);
+if (await tab.evaluate(() => !window.sinew.stage.options.bones)) await tab.keyboard.press('b');
 await tab.waitForTimeout(600);
-await tab.screenshot({ path: out, clip: { x: 300, y: 100, width: 680, height: 300 } });  // the middle: the rest is floor
+await tab.screenshot({ path: out });
 await browser.close();
 console.log(out);

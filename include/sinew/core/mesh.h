@@ -41,6 +41,14 @@ struct Appearance {
   std::string gltf_textures;  // JSON array text of glTF texture objects, whose sources index `images`
   std::string gltf_samplers;  // JSON array text of glTF sampler objects
   std::vector<Image> images;
+  std::vector<std::string> required;  // glTF extensions without which textures or materials cannot be shown
+};
+
+/// A named displacement of the rest pose that no frame uses, e.g. a slider of a face; carried through untouched.
+struct Shape {
+  std::string name;
+  Points offsets;         // 3×V
+  Points normal_offsets;  // 3×V, or empty
 };
 
 /// A named part of a mesh: a contiguous range of vertices and of faces. Pieces share one solve.
@@ -56,17 +64,20 @@ struct Piece {
 ///
 /// Invariants, tested by check(): the face sizes add up to corners.size(), every corner < vertex count, every face has
 /// at least 3 corners, positions are finite, corner attributes satisfy theirs, face_materials is empty or holds one
-/// entry per face that is -1 or < materials, pieces are empty or partition vertices and faces in order.
+/// entry per face that is -1 or < materials, pieces are empty or partition vertices and faces in order, shapes have a
+/// finite offset per vertex.
 struct Mesh {
   Points positions;                            // 3×V
   std::vector<Index> face_sizes;               // one per face, >= 3
   std::vector<Index> corners;                  // vertex per corner, face by face, counter-clockwise seen from outside
   std::vector<CornerAttribute<2>> uv_sets;     // v as in glTF: 0 at the top of the image
   CornerAttribute<3> normals;                  // unit length
+  bool flat = false;                           // without normals: drawn with those of its triangles, else smooth ones
   std::vector<CornerAttribute<4>> color_sets;  // linear RGBA
   std::vector<int> face_materials;             // -1: none
   Appearance appearance;
   std::vector<Piece> pieces;
+  std::vector<Shape> shapes;
 
   std::size_t vertex_count() const { return static_cast<std::size_t>(positions.cols()); }
   std::size_t face_count() const { return face_sizes.size(); }

@@ -115,6 +115,9 @@ void pose(const Rig& rig, std::size_t frame, Eigen::Ref<Points> out);
 /// zero.
 void pose_normals(const Rig& rig, std::size_t frame, const Eigen::Ref<const Points>& rest, Eigen::Ref<Points> out);
 
+/// A rig that keeps only these frames, in ascending order and at least one, its clips cut accordingly.
+Rig select_frames(const Rig& rig, const std::vector<std::size_t>& frames);
+
 /// All frames of a rig as a sequence with the same rest mesh.
 Sequence pose_all(const Rig& rig);
 

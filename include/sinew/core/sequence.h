@@ -77,6 +77,11 @@ std::vector<double> uniform_times(std::size_t frames, double seconds_per_frame =
 /// Throws Error{usage} when nothing remains.
 Sequence select_frames(const Sequence& sequence, std::size_t first, std::size_t last, std::size_t step);
 
+/// Frames at a constant rate, from the first to the last time of each clip; between two frames vertices move straight,
+/// as players of point caches let them. Throws Error{usage} for a rate that is none, Error{input} beyond a million
+/// frames.
+Sequence resample(const Sequence& sequence, double frames_per_second);
+
 /// Several animations of one character as one sequence: the rest mesh of the first, the frames of all in order, one
 /// clip per part (a part that has clips keeps them). Clip names stay distinct: a repeated one gets a number.
 /// Throws Error{input} when vertex counts or faces differ.

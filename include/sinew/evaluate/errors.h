@@ -30,6 +30,17 @@ Errors evaluate(const Rig& rig, const Sequence& sequence, int threads = 0);
 /// The same for positions that are posed already.
 Errors evaluate(const Frames& posed, const Sequence& sequence, int threads = 0);
 
+/// How far a model is from a sequence half-way between its frames.
+struct ErrorsBetween {
+  double rmse_percent = 0;  // as in Errors
+  double max_percent = 0;
+  std::size_t places = 0;  // between two frames of a clip
+};
+
+/// Errors of a rig that was read half-way between its keys (ReadOptions::halfway), where players interpolate it,
+/// against the middle of the two frames of the sequence. Throws Error{input} when counts differ.
+ErrorsBetween evaluate_between(const Rig& halfway, const Sequence& sequence, int threads = 0);
+
 /// E_RMS from a sum of squared distances in the input's unit; `radius` is that of the rest's enclosing sphere.
 double e_rms_of(double sum_of_squares, std::size_t vertices, std::size_t frames, double radius);
 

@@ -50,9 +50,11 @@ using Warnings = std::function<void(std::string_view sentence)>;
 struct ReadOptions {
   std::string clip;  // glTF, USD: name or number of the animation to bake; empty: all of them
   std::string mesh;  // glob over mesh names; empty: all
-  /// glTF, USD: sampling rate; 0: glTF at the keys when all tracks share them, else 30; USD at all samples there are.
+  /// glTF, USD: sampling rate. 0: USD at all samples there are; glTF at the keys when all tracks share them, else at
+  /// 30; where keys are further apart than 1/20 s, also between them, since what moves there is seen when it is played.
   double frames_per_second = 0;
-  std::string rest;  // frame number or file to use as the rest pose; empty: the input's own
+  bool halfway = false;  // glTF: half-way between those frames instead, posed as players interpolate
+  std::string rest;      // frame number or file to use as the rest pose; empty: the input's own
   /// Frames to keep: first, first + step, ... < last, counted from 0. read_sequence leaves out the others whatever the
   /// format; formats that can, do not load them.
   std::size_t first_frame = 0;
@@ -76,6 +78,7 @@ struct WriteOptions {
   std::string generator = "sinew";  // the program that the file names as its maker
   bool bake_shear = false;  // bones that shear become pairs of nodes where the format has no shear; else refused
   bool pack = false;        // two layers: 16 bits per number, compressed
+  bool safe_names = false;  // glTF: letters, digits, '_' and '-' only, each name once: some engines change others
 };
 
 /// Writes a rig in the format that the extension names: to a temporary file beside the target, renamed when complete.

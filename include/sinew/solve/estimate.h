@@ -25,6 +25,7 @@ struct SolveSize {
 struct SolveEstimate {
   double bytes = 0;    // most memory at a time: an upper bound, tested (docs/limits.md)
   double seconds = 0;  // within a factor of about three on a processor of today; the data decide how soon it converges
+  double cpu_seconds = 0;  // the same of all threads together
 };
 
 /// Estimate for a method of the command line: ssdr, kavan, flats, skeleton, sma or clusters. The formulas are those of

@@ -13,6 +13,8 @@ struct PageOptions {
   std::string name;                    // title of the page
   const Sequence* original = nullptr;  // frames to compare with; vertices in the model's control-point order
   std::string report;                  // JSON text of a solve's report, for the plots; may be empty
+  bool short_numbers = false;          // the frames in 16 bits a number: within 1e-5 of their bounding box
+  std::size_t frame_step = 1;          // only every so many of them
 };
 
 /// True when the viewer was built in (Node was there at build time).

@@ -11,7 +11,7 @@
 namespace sinew::fbx {
 namespace {
 
-constexpr int kDeepest = 64;
+constexpr int kDeepestText = 64;
 
 bool is_space(char c) {
   return c == ' ' || c == '\t' || c == '\r' || c == '\n';
@@ -74,7 +74,7 @@ class AsciiParser {
   }
 
   void read_record(Record& parent, int depth) {
-    if (depth > kDeepest) refuse(fmt::format("records are more than {} deep", kDeepest));
+    if (depth > kDeepestText) refuse(fmt::format("records are more than {} deep", kDeepestText));
     Record record;
     record.name = take_word();
     if (record.name.empty()) refuse("expected the name of a record");

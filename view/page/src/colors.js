@@ -10,9 +10,13 @@ export function boneColors(count) {
   });
 }
 
-const HEAT = [[0.13, 0.20, 0.45], [0.16, 0.52, 0.63], [0.45, 0.75, 0.43], [0.97, 0.82, 0.28], [0.84, 0.20, 0.15]];
+// Lightness grows evenly from dark blue to yellow, so that more is lighter for every eye and in print (after cividis).
+const HEAT = [
+  [0, 34, 78], [18, 53, 112], [59, 73, 108], [87, 93, 109], [112, 113, 115], [138, 134, 120], [165, 156, 116], [195, 179, 105],
+  [225, 204, 85], [253, 231, 55],
+].map((rgb) => rgb.map((c) => c / 255));
 
-/** t in 0..1 from dark blue over green to red. */
+/** t in 0..1 from dark blue to light yellow. */
 export function heat(t) {
   const x = Math.min(1, Math.max(0, t)) * (HEAT.length - 1);
   const i = Math.min(HEAT.length - 2, Math.floor(x));

@@ -1,9 +1,11 @@
 // Errors of the shown model against the original frames, as `sinew evaluate` defines them.
 
-/** Decodes the frames that the page carries: { vertices, frames, radius, data: F×V×3 }. */
+/** Decodes the frames that the page carries: { vertices, frames, radius, step, data: F×V×3 }, every step-th frame of the
+ *  sequence, in floats or in 16 bits that are scaled. */
 export function decodeOriginal(element, facts) {
-  const data = new Float32Array(decodeBase64(element.textContent).buffer);
-  return { ...facts, data };
+  const { buffer } = decodeBase64(element.textContent);
+  if (!facts.scale) return { ...facts, data: new Float32Array(buffer) };
+  return { ...facts, data: Float32Array.from(new Uint16Array(buffer), (n) => facts.low + n * facts.scale) };
 }
 
 export function decodeBase64(text) {
@@ -19,14 +21,20 @@ export class ErrorTable {
   constructor(model, original) {
     this.model = model;
     this.original = original;
-    this.frames = Math.min(model.frameCount, original.frames);
+    this.step = original.step ?? 1;
+    this.frames = Math.min(Math.ceil(model.frameCount / this.step), original.frames);  // that are compared
     this.renderVertex = new Int32Array(original.vertices).fill(-1);
     for (let v = model.vertexCount - 1; v >= 0; --v) this.renderVertex[model.controlPoint[v]] = v;
     this.compute();
   }
 
+  /** Of the compared frame nearest to a frame of the model. */
+  distancesAt(frame) {
+    return this.distances(Math.min(this.frames - 1, Math.round(frame / this.step)));
+  }
+
   distances(frame) {
-    this.model.setFrame(frame);
+    this.model.setFrame(frame * this.step);
     const posed = this.model.positions();
     const { data, vertices } = this.original;
     const out = new Float64Array(vertices);
@@ -50,7 +58,7 @@ export class ErrorTable {
       const distances = this.distances(f);
       for (let p = 0; p < vertices; ++p) {
         frameSum += distances[p] * distances[p];
-        if (distances[p] > this.worst.distance) this.worst = { distance: distances[p], frame: f, vertex: p };
+        if (distances[p] > this.worst.distance) this.worst = { distance: distances[p], frame: f * this.step, vertex: p };
       }
       this.perFrame.push((100 * Math.sqrt(frameSum / vertices)) / this.model.diagonal);
       sum += frameSum;

@@ -1,6 +1,7 @@
 // The page: reads what it carries, builds the controls and plays.
 import { boneColors, CLAY, css, heat } from './colors.js';
 import { decodeBase64, decodeOriginal, ErrorTable } from './errors.js';
+import { ktx2Loader } from './ktx2.js';
 import { parseModel } from './model.js';
 import { barPlot, linePlot } from './plots.js';
 import { Stage } from './stage.js';
@@ -11,7 +12,7 @@ const say = (sentence) => {
   $('message').textContent = sentence ?? '';
 };
 
-const state = { frame: 0, playing: false, show: 'result', color: 'clay', bone: -1, flickerAt: 0 };
+const state = { frame: 0, clock: 0, playing: false, show: 'result', color: 'clay', bone: -1, flickerAt: 0 };
 let stage = null;
 let model = null;
 let errors = null;
@@ -20,12 +21,14 @@ let framePlot = null;
 let previous = 0;
 
 const SHOW = [['side', 'Side by side'], ['overlay', 'Overlay'], ['flicker', 'Flicker'], ['result', 'Rig'], ['original', 'Original']];
-const COLOR = [['clay', 'Clay'], ['weights', 'Weights'], ['error', 'Error']];
-const TOGGLES = [['bones', 'Bones'], ['wireframe', 'Wireframe'], ['grid', 'Grid'], ['light', 'Light']];
+const COLOR = [['look', 'Look'], ['clay', 'Clay'], ['weights', 'Weights'], ['error', 'Error']];
+const TOGGLES = [['bones', 'Bones'], ['wireframe', 'Wireframe'], ['grid', 'Grid'], ['loop', 'Loop clip'], ['between', 'Between keys'], ['light', 'Light']];
+const ON_AT_FIRST = new Set(['grid', 'loop', 'between']);
 const KEYS = [
   ['space', 'play or pause'], ['← →', 'one frame back or on'], ['home end', 'first or last frame'],
   ['f', 'fit the view'], ['b', 'bones'], ['w', 'wireframe'], ['g', 'grid'], ['l', 'light or dark'],
-  ['v', 'next way of showing the original'], ['c', 'next colouring'], ['x', 'go to the worst vertex'], ['?', 'this list'],
+  ['v', 'next way of showing the original'], ['c', 'next colouring'], ['x', 'go to the worst vertex'], ['o', 'loop the clip, or play all'],
+  ['k', 'play between keys, or only keys'], ['s', 'save a picture'], ['?', 'this list'],
 ];
 
 function segmented(id, entries, pick) {
@@ -56,13 +59,23 @@ function setColor(value) {
   state.color = value;
   if (value !== 'bone') state.bone = -1;
   check('color', value);
+  stage.bones.choose(state.bone);
   paint();
   showBones();
+  if (value !== 'error') stage.setMark(-1);
+  stage.setFrame(shownFrame());
 }
+
+/** The frame as it is drawn: between keys, or at the key before. */
+const shownFrame = () => (isOn('between') || !state.playing ? state.frame : Math.floor(state.frame));
+
+const toggleButton = (name) => [...$('toggles').children].find((button) => button.dataset.value === name);
+const isOn = (name) => toggleButton(name).getAttribute('aria-pressed') === 'true';
 
 /** Colours the result by the chosen quantity; errors depend on the frame. */
 function paint() {
-  $('legend').hidden = state.color === 'clay' || state.color === 'weights';
+  $('legend').hidden = state.color !== 'bone' && state.color !== 'error';
+  stage.apply({ ownLook: state.color === 'look' });
   if (state.color === 'weights') stage.paint(weightColor);
   else if (state.color === 'bone') paintBone();
   else if (state.color === 'error' && errors) paintErrors();
@@ -89,7 +102,7 @@ function paintBone() {
 }
 
 function paintErrors() {
-  const distances = errors.distances(Math.round(state.frame));
+  const distances = errors.distancesAt(state.frame);
   const top = errors.worst.distance || 1;
   stage.paint((v) => heat(distances[model.controlPoint[v]] / top));
   legend('0 %', `${errors.maxPercent.toPrecision(3)} % of the diagonal`);
@@ -134,8 +147,10 @@ function pickBone(b) {
   state.bone = b;
   state.color = 'bone';
   check('color', '');
+  stage.bones.choose(b);
   paint();
   showBones();
+  stage.setFrame(shownFrame());
 }
 
 function showErrors() {
@@ -157,7 +172,7 @@ function showPlots(written) {
   framePlot = null;
   const figures = [];
   if (errors && errors.frames > 1) {
-    framePlot = linePlot('Error per frame, % of the diagonal', errors.perFrame.map((e, f) => [f, e]), { onPick: goTo });
+    framePlot = linePlot('Error per frame, % of the diagonal', errors.perFrame.map((e, f) => [f * errors.step, e]), { onPick: goTo });
     figures.push(framePlot.figure);
   }
   if (report?.iterations?.length > 1)
@@ -170,14 +185,14 @@ function showPlots(written) {
 
 function goTo(frame) {
   state.frame = Math.min(model.frameCount - 1, Math.max(0, frame));
-  stage.setFrame(state.frame);
-  if (state.color === 'error') {
-    paint();
-    stage.setFrame(state.frame);
-  }
-  $('scrub').value = String(Math.round(state.frame));
-  $('frame').textContent = `${Math.round(state.frame) + 1} / ${model.frameCount}`;
-  framePlot?.mark(Math.round(state.frame));
+  const near = Math.round(shownFrame());
+  if (state.color === 'error') paint();
+  stage.setFrame(shownFrame());
+  $('scrub').value = String(near);
+  $('frame').textContent = `frame ${near} / ${model.frameCount - 1}`;  // counted from 0, as everywhere in sinew
+  const clip = model.clipOf(near);
+  if (clip >= 0) $('clip').value = String(clip);
+  framePlot?.mark(near);
 }
 
 function goToWorst() {
@@ -189,6 +204,7 @@ function goToWorst() {
   stage.lookAt(...posed.subarray(3 * errors.renderVertex[vertex], 3 * errors.renderVertex[vertex] + 3));
   if (state.color !== 'error') setColor('error');
   goTo(frame);
+  stage.setMark(errors.renderVertex[vertex]);
 }
 
 function setPlaying(on) {
@@ -196,7 +212,8 @@ function setPlaying(on) {
   $('play').textContent = state.playing ? '❚❚' : '▶';
 }
 
-/** Advances by real time through the key times, at the chosen speed, and wraps within the clip. */
+/** Advances by real time through the key times, at the chosen speed. At the end of a clip it starts again, or goes on
+ *  with the next one. */
 function advance(seconds) {
   const f = Math.min(model.frameCount - 1, Math.floor(state.frame));
   const { clip } = model.frames[f];
@@ -205,6 +222,10 @@ function advance(seconds) {
   let time = model.timeOf(state.frame) + seconds * Number($('speed').value);
   const begin = model.frames[first].time;
   const end = model.frames[last].time;
+  if (time >= end && !isOn('loop') && model.clips.length > 1) {
+    state.frame = (last + 1) % model.frameCount;
+    return;
+  }
   if (time >= end) time = begin + ((time - begin) % (end - begin || 1));
   let next = first;
   while (next < last && model.frames[next + 1].time <= time) ++next;
@@ -226,7 +247,6 @@ function tick(now) {
       stage.apply();
       stage.setFrame(state.frame);
     }
-    if (state.show === 'side') stage.apply();
   }
   stage.render();
   requestAnimationFrame(tick);
@@ -262,23 +282,33 @@ function show(parsed, original, report) {
   $('rank-value').textContent = `${model.rank} of ${model.rank}`;
   segmented('show', errors ? SHOW : SHOW.filter(([value]) => value === 'result'), setShow);
   $('show').hidden = !errors;
-  segmented('color', errors ? COLOR : COLOR.filter(([value]) => value !== 'error'), setColor);
+  segmented('color', COLOR.filter(([value]) => (value !== 'error' || errors) && (value !== 'look' || model.painted)), setColor);
+  toggleButton('loop').hidden = model.clips.length < 2;
   state.bone = -1;
   showErrors();
   showPlots(report);
   setShow(errors ? 'side' : 'result');
-  setColor(state.color === 'error' && !errors ? 'clay' : state.color === 'bone' ? 'weights' : state.color);
+  setColor(model.painted ? 'look' : 'clay');
+  if (isOn('bones') !== model.hierarchy) toggle('bones');
   stage.fit();
   goTo(0);
 }
 
 function toggle(name) {
-  const button = [...$('toggles').children].find((b) => b.dataset.value === name);
+  const button = toggleButton(name);
   const on = button.getAttribute('aria-pressed') !== 'true';
   button.setAttribute('aria-pressed', on);
   if (name === 'light') document.documentElement.classList.toggle('light', on);
   else stage.apply({ [name]: on });
-  if (model) stage.setFrame(state.frame);
+  if (model) stage.setFrame(shownFrame());
+}
+
+async function savePicture() {
+  const link = document.createElement('a');
+  link.download = `${(model?.name ?? 'sinew').replace(/\.[^.]*$/, '')}-${Math.round(state.frame)}.png`;
+  link.href = URL.createObjectURL(await stage.picture());
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }
 
 const nextOf = (id, value) => {
@@ -292,7 +322,7 @@ function onKey(event) {
     ' ': () => setPlaying(!state.playing), ArrowLeft: () => goTo(Math.round(state.frame) - 1), ArrowRight: () => goTo(Math.round(state.frame) + 1),
     Home: () => goTo(0), End: () => goTo(model.frameCount - 1), f: () => stage.fit(), b: () => toggle('bones'), w: () => toggle('wireframe'),
     g: () => toggle('grid'), l: () => toggle('light'), v: () => setShow(nextOf('show', state.show)), c: () => setColor(nextOf('color', state.color)),
-    x: goToWorst, '?': () => $('help').showModal(),
+    x: goToWorst, o: () => toggle('loop'), k: () => toggle('between'), s: savePicture, '?': () => $('help').showModal(),
   };
   if (!actions[event.key]) return;
   event.preventDefault();
@@ -301,7 +331,7 @@ function onKey(event) {
 
 async function openFile(file) {
   try {
-    show(await parseModel(await file.arrayBuffer(), file.name), null, null);
+    show(await parseModel(await file.arrayBuffer(), file.name, ktx2Loader(stage.renderer)), null, null);
   } catch (error) {
     say(error.message);
   }
@@ -311,7 +341,7 @@ function wire() {
   segmented('toggles', TOGGLES, toggle);
   for (const button of $('toggles').children) {
     button.removeAttribute('role');
-    button.setAttribute('aria-pressed', button.dataset.value === 'grid');
+    button.setAttribute('aria-pressed', ON_AT_FIRST.has(button.dataset.value));
   }
   $('play').addEventListener('click', () => setPlaying(!state.playing));
   $('scrub').addEventListener('input', () => { setPlaying(false); goTo(Number($('scrub').value)); });
@@ -319,6 +349,7 @@ function wire() {
   $('rank').addEventListener('input', () => setRank(Number($('rank').value)));
   $('search').addEventListener('input', showBones);
   $('worst').addEventListener('click', goToWorst);
+  $('picture').addEventListener('click', savePicture);
   $('help-button').addEventListener('click', () => $('help').showModal());
   $('keys').replaceChildren(...KEYS.map((cells) => {
     const row = document.createElement('tr');
@@ -350,7 +381,7 @@ async function start() {
     return;
   }
   try {
-    const parsed = await parseModel(decodeBase64($('sinew-model').textContent).buffer, data.name);
+    const parsed = await parseModel(decodeBase64($('sinew-model').textContent).buffer, data.name, ktx2Loader(stage.renderer));
     const original = data.original ? decodeOriginal($('sinew-original'), data.original) : null;
     show(parsed, original, data.report);
     setPlaying(model.frameCount > 1 && !matchMedia('(prefers-reduced-motion: reduce)').matches);
@@ -367,6 +398,9 @@ window.sinew = {
   get state() { return state; },
   get stage() { return stage; },
   goTo: (frame) => { setPlaying(false); goTo(frame); },
-  setShow, setColor, setRank, pickBone, goToWorst, openFile,
+  /** Plays for so many seconds and gives the frame. */
+  step: (seconds) => { advance(seconds); return state.frame; },
+  shownFrame: (playing) => { state.playing = playing; const frame = shownFrame(); state.playing = false; return frame; },
+  heat, setShow, setColor, setRank, pickBone, goToWorst, openFile,
   gpuPositions: () => stage.readBack(),
 };

@@ -1,13 +1,15 @@
 // A rig as the page plays it: render vertices with packed weights, bone slots bound to nodes, corrections, frames.
-import { AnimationMixer, LoopOnce, Matrix4, Vector3 } from 'three';
+import { AnimationMixer, LoopOnce, Matrix4, Vector3, Vector4 } from 'three';
+import { MeshoptDecoder } from 'three/addons/libs/meshopt_decoder.module.js';
 import { GLTFLoader } from 'three/addons/loaders/GLTFLoader.js';
 import { readTwoLayer } from './two_layer.js';
 
-/** Parses a GLB and resolves to a Model; rejects with an Error whose message is a sentence for the user. */
-export async function parseModel(buffer, name) {
+/** Parses a GLB and resolves to a Model; rejects with an Error whose message is a sentence for the user. `ktx2` loads
+ *  compressed textures. */
+export async function parseModel(buffer, name, ktx2) {
   let gltf;
   try {
-    gltf = await new GLTFLoader().parseAsync(buffer, '');
+    gltf = await new GLTFLoader().setMeshoptDecoder(MeshoptDecoder).setKTX2Loader(ktx2).parseAsync(buffer, '');
   } catch (error) {
     throw new Error(`${name} is not a glTF file this page can read: ${String(error.message ?? error)}`);
   }
@@ -19,6 +21,12 @@ export async function parseModel(buffer, name) {
   model.twoLayer = await readTwoLayer(gltf, model);
   model.setFrame(0);
   return model;
+}
+
+/** What a material says about the colour of a surface. */
+function lookOf(material) {
+  const { color, map = null, opacity = 1, alphaTest = 0 } = material;
+  return { map, color: new Vector4(color?.r ?? 1, color?.g ?? 1, color?.b ?? 1, opacity), cutoff: alphaTest };
 }
 
 /** Number of influence slots that a geometry stores: 4 per JOINTS_n. */
@@ -35,6 +43,7 @@ export class Model {
     this.scene = gltf.scene;
     this.notes = gltf.asset?.extras?.sinew ?? {};
     this.bones = [];  // { node, inverse, name, parent }
+    this.painted = false;  // whether the file says how its surface looks
     this.#collectGeometry(meshes);
     this.#collectCorrections(meshes);
     this.#collectFrames(gltf);
@@ -63,6 +72,9 @@ export class Model {
     this.normals = new Float32Array(3 * vertices);
     this.weightBones = new Uint32Array(this.slots * vertices);
     this.weights = new Float32Array(this.slots * vertices);
+    this.uvs = new Float32Array(2 * vertices);
+    this.paint = new Float32Array(4 * vertices).fill(1);  // vertex colours, linear
+    this.parts = [];  // { first, count, look, flat }: corners that share a material
     this.triangles = new Uint32Array(corners);
     this.controlPoint = new Uint32Array(vertices);
 
@@ -81,7 +93,10 @@ export class Model {
     let point = 0;
     for (const mesh of meshes) {
       const { geometry } = mesh;
-      if (!geometry.getAttribute('normal')) geometry.computeVertexNormals();
+      const flat = !geometry.getAttribute('normal');
+      if (flat) geometry.computeVertexNormals();
+      const uv = geometry.getAttribute(mesh.material.map?.channel ? `uv${mesh.material.map.channel}` : 'uv');
+      const paint = geometry.getAttribute('color');
       const position = geometry.getAttribute('position');
       const normal = geometry.getAttribute('normal');
       const given = geometry.getAttribute('_control_point');
@@ -92,6 +107,8 @@ export class Model {
           this.rest[3 * v + c] = position.getComponent(i, c);
           this.normals[3 * v + c] = normal.getComponent(i, c);
         }
+        if (uv) this.uvs.set([uv.getX(i), uv.getY(i)], 2 * v);
+        if (paint) for (let c = 0; c < paint.itemSize; ++c) this.paint[4 * v + c] = paint.getComponent(i, c);
         const local = given ? given.getX(i) : i;
         this.controlPoint[v] = given ? local : point + local;
         points = Math.max(points, local + 1);
@@ -100,6 +117,8 @@ export class Model {
       else this.#bindWhole(base, position.count, boneOf(mesh, new Matrix4()));
       const { index } = geometry;
       const count = index ? index.count : position.count;
+      this.parts.push({ first: corner, count, look: lookOf(mesh.material), flat });
+      this.painted ||= Boolean(paint) || Boolean(mesh.material.map) || mesh.material.color?.getHex() !== 0xffffff;
       for (let i = 0; i < count; ++i) this.triangles[corner++] = base + (index ? index.getX(i) : i);
       base += position.count;
       point = given ? Math.max(point, points) : point + points;
@@ -288,6 +307,27 @@ export class Model {
       out[n] = (out[n] ?? 0) + 1;
     }
     return Array.from(out, (count) => count ?? 0).slice(1);
+  }
+
+  /** Posed world position of the other end of a bone that no bone hangs on: as the file notes it, else as long as the
+   *  bone above it. */
+  tailPosition(b, target = new Vector3()) {
+    const noted = this.notes.bones?.[b]?.tail;
+    if (noted?.length === 3) {
+      const m = this.matrices.subarray(12 * b, 12 * b + 12);
+      const row = (r) => m[4 * r] * noted[0] + m[4 * r + 1] * noted[1] + m[4 * r + 2] * noted[2] + m[4 * r + 3];
+      return target.set(row(0), row(1), row(2));
+    }
+    this.jointPosition(b, target);
+    const { parent } = this.bones[b];
+    if (parent < 0) return target.add(new Vector3(0, 0.05 * this.diagonal, 0));
+    const step = target.clone().sub(this.jointPosition(parent)).multiplyScalar(0.6);
+    return target.add(step);
+  }
+
+  /** Number of the clip that a frame is of; -1 for a still file. */
+  clipOf(frame) {
+    return this.frames[Math.min(this.frameCount - 1, Math.floor(frame))].clip;
   }
 
   /** Posed world position of a bone's joint. */

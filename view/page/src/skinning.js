@@ -48,7 +48,7 @@ export const skinningUniforms = (model) => {
     },
     pairs: { value: Math.ceil(slots / 2) },
     atomPairs: { value: twoLayer ? Math.ceil(twoLayer.atomSlots / 2) : 0 },
-    rank: { value: model.rank },
+    acting: { value: 0 },
     vertexCount: { value: model.vertexCount },
   };
 };
@@ -62,13 +62,20 @@ export function updatePose(uniforms, model) {
   uniforms.tBones.value.image.data.set(model.matrices);
   uniforms.tBones.value.needsUpdate = true;
   const coefficients = uniforms.tCoefficients.value.image.data;
-  for (let r = 0; r < model.rank; ++r) coefficients[4 * r] = model.coefficients[r];
+  let acting = 0;  // only targets that act cost anything
+  for (let r = 0; r < model.rank; ++r) {
+    if (model.coefficients[r] === 0) continue;
+    coefficients[4 * acting] = model.coefficients[r];
+    coefficients[4 * acting + 1] = r;
+    ++acting;
+  }
+  uniforms.acting.value = acting;
   uniforms.tCoefficients.value.needsUpdate = true;
 }
 
 export const skinningShader = /* glsl */ `
 uniform highp sampler2D tRest, tWeights, tBones, tMorphs, tCoefficients, tAtoms;
-uniform int pairs, atomPairs, rank, vertexCount;
+uniform int pairs, atomPairs, acting, vertexCount;
 
 vec4 texel(highp sampler2D t, int i) {
   int width = textureSize(t, 0).x;
@@ -112,7 +119,10 @@ Rows blend(int v) {
 
 vec3 corrected(int v) {
   vec3 p = texel(tRest, v).xyz;
-  for (int r = 0; r < rank; ++r) p += texel(tCoefficients, r).x * texel(tMorphs, r * vertexCount + v).xyz;
+  for (int i = 0; i < acting; ++i) {
+    vec4 target = texel(tCoefficients, i);  // coefficient, number
+    p += target.x * texel(tMorphs, int(target.y + 0.5) * vertexCount + v).xyz;
+  }
   return p;
 }
 

@@ -1,55 +1,16 @@
 // The 3D view: the reconstruction skinned in the shader, the original beside or over it, bones, grid and camera.
 import {
-  BufferAttribute, BufferGeometry, Color, DynamicDrawUsage, DoubleSide, FloatType, GLSL3, GridHelper, Group, LineBasicMaterial,
-  LineSegments, Mesh, NearestFilter, OrthographicCamera, PerspectiveCamera, PlaneGeometry, Points, PointsMaterial, RGBAFormat,
-  Scene, ShaderMaterial, Sphere, Vector3, WebGLRenderer, WebGLRenderTarget,
+  BufferAttribute, BufferGeometry, DynamicDrawUsage, FloatType, GLSL3, GridHelper, Group, Mesh, NearestFilter, OrthographicCamera,
+  PerspectiveCamera, PlaneGeometry, Points, Quaternion, RGBAFormat, Scene, ShaderMaterial, Sphere, Vector3, WebGLRenderer,
+  WebGLRenderTarget,
 } from 'three';
 import { OrbitControls } from 'three/addons/controls/OrbitControls.js';
+import { BoneView } from './bones.js';
 import { CLAY } from './colors.js';
 import { skinningShader, skinningUniforms, updatePose } from './skinning.js';
+import { PLAIN_VERTEX, SKINNED_VERTEX, surfaces } from './surface.js';
 
-const FRAGMENT = /* glsl */ `
-precision highp float;
-in vec3 vNormal, vColor, vView;
-uniform float opacity;
-out vec4 outColor;
-void main() {
-  vec3 n = normalize(gl_FrontFacing ? vNormal : -vNormal);
-  vec3 toEye = normalize(-vView);
-  float key = max(dot(n, normalize(vec3(0.5, 0.8, 0.6))), 0.0);
-  float fill = max(dot(n, normalize(vec3(-0.7, 0.1, 0.5))), 0.0);
-  float rim = pow(1.0 - max(dot(n, toEye), 0.0), 3.0);
-  float sky = 0.5 + 0.5 * n.y;
-  vec3 lit = vColor * (0.22 + 0.22 * sky + 0.55 * key + 0.18 * fill) + 0.12 * rim;
-  outColor = vec4(pow(lit, vec3(1.0 / 1.15)), opacity);
-}`;
-
-const SKINNED_VERTEX = /* glsl */ `
-precision highp float;
-precision highp int;
-${skinningShader}
-in vec3 color;
-out vec3 vNormal, vColor, vView;
-void main() {
-  Rows rows = blend(gl_VertexID);
-  vec4 view = modelViewMatrix * vec4(skinned(rows, corrected(gl_VertexID)), 1);
-  vNormal = normalMatrix * turned(rows, normal);
-  vColor = color;
-  vView = view.xyz;
-  gl_Position = projectionMatrix * view;
-}`;
-
-const PLAIN_VERTEX = /* glsl */ `
-precision highp float;
-in vec3 color;
-out vec3 vNormal, vColor, vView;
-void main() {
-  vec4 view = modelViewMatrix * vec4(position, 1);
-  vNormal = normalMatrix * normal;
-  vColor = color;
-  vView = view.xyz;
-  gl_Position = projectionMatrix * view;
-}`;
+const ORIGINAL = [0.78, 0.66, 0.5];
 
 const READ_BACK = /* glsl */ `
 precision highp float;
@@ -62,9 +23,12 @@ void main() {
   outColor = v < vertexCount ? vec4(skinned(blend(v), corrected(v)), 1) : vec4(0);
 }`;
 
-const surface = (vertexShader, uniforms) => new ShaderMaterial({
-  glslVersion: GLSL3, vertexShader, fragmentShader: FRAGMENT, uniforms: { ...uniforms, opacity: { value: 1 } }, side: DoubleSide,
-});
+const MARK_FRAGMENT = /* glsl */ `
+void main() {
+  float r = length(gl_PointCoord - 0.5) * 2.0;
+  if (r > 1.0 || r < 0.5) discard;
+  gl_FragColor = r > 0.92 || r < 0.58 ? vec4(0.0, 0.0, 0.0, 1.0) : vec4(1.0, 0.54, 0.12, 1.0);
+}`;
 
 export class Stage {
   constructor(canvas) {
@@ -77,7 +41,16 @@ export class Stage {
     this.left = new Group();
     this.right = new Group();
     this.scene.add(this.left, this.right);
-    this.options = { show: 'result', wireframe: false, grid: true, bones: false };
+    this.front = new Scene();  // drawn over everything else: bones and marks
+    this.mark = new Points(new BufferGeometry().setAttribute('position', new BufferAttribute(new Float32Array(3), 3)), new ShaderMaterial({
+      vertexShader: 'void main() { gl_Position = projectionMatrix * modelViewMatrix * vec4(position, 1.0); gl_PointSize = 28.0; }',
+      fragmentShader: MARK_FRAGMENT,
+    }));
+    this.mark.frustumCulled = false;
+    this.mark.visible = false;
+    this.marked = -1;  // render vertex under the mark
+    this.front.add(this.mark);
+    this.options = { show: 'result', wireframe: false, grid: true, bones: false, ownLook: false };
     this.flickerOriginal = false;
   }
 
@@ -87,18 +60,17 @@ export class Stage {
     this.left.clear();
     this.right.clear();
     if (this.grid) this.scene.remove(this.grid);
+    if (this.bones) this.front.remove(this.bones.group);
+    this.setMark(-1);
 
-    const geometry = new BufferGeometry();
-    geometry.setIndex(new BufferAttribute(model.triangles, 1));
-    geometry.setAttribute('position', new BufferAttribute(model.rest, 3));
-    geometry.setAttribute('normal', new BufferAttribute(model.normals, 3));
-    geometry.setAttribute('color', new BufferAttribute(new Float32Array(3 * model.vertexCount), 3).setUsage(DynamicDrawUsage));
+    const geometry = this.#geometry(model.rest.slice(), model.normals.slice());
     this.uniforms = skinningUniforms(model);
-    this.result = new Mesh(geometry, surface(SKINNED_VERTEX, this.uniforms));
+    this.result = new Mesh(geometry, surfaces(SKINNED_VERTEX, this.uniforms, model.parts));
     this.result.frustumCulled = false;
     this.right.add(this.result);
     this.#addOriginal();
-    this.#addBones();
+    this.bones = new BoneView(model);
+    this.front.add(this.bones.group);
     this.bounds = this.#bounds();
     this.grid = new GridHelper(8 * this.bounds.radius, 32, 0x7a8494, 0x565e6b);
     this.grid.material.transparent = true;
@@ -109,45 +81,30 @@ export class Stage {
     this.fit();
   }
 
+  #geometry(positions, normals) {
+    const { model } = this;
+    const geometry = new BufferGeometry();
+    geometry.setIndex(new BufferAttribute(model.triangles, 1));
+    geometry.setAttribute('position', new BufferAttribute(positions, 3).setUsage(DynamicDrawUsage));
+    geometry.setAttribute('normal', new BufferAttribute(normals, 3).setUsage(DynamicDrawUsage));
+    geometry.setAttribute('color', new BufferAttribute(new Float32Array(3 * model.vertexCount), 3).setUsage(DynamicDrawUsage));
+    geometry.setAttribute('uv', new BufferAttribute(model.uvs, 2));
+    geometry.setAttribute('paint', new BufferAttribute(model.paint, 4));
+    model.parts.forEach(({ first, count }, i) => geometry.addGroup(first, count, i));
+    return geometry;
+  }
+
   #addOriginal() {
     this.source = null;
     if (!this.original) return;
     const { model } = this;
-    const geometry = new BufferGeometry();
-    geometry.setIndex(new BufferAttribute(model.triangles, 1));
-    for (const name of ['position', 'normal', 'color'])
-      geometry.setAttribute(name, new BufferAttribute(new Float32Array(3 * model.vertexCount), 3).setUsage(DynamicDrawUsage));
+    const geometry = this.#geometry(new Float32Array(3 * model.vertexCount), new Float32Array(3 * model.vertexCount));
     const color = geometry.getAttribute('color');
-    for (let v = 0; v < model.vertexCount; ++v) color.setXYZ(v, 0.78, 0.66, 0.5);
-    this.source = new Mesh(geometry, surface(PLAIN_VERTEX, {}));
+    for (let v = 0; v < model.vertexCount; ++v) color.setXYZ(v, ...ORIGINAL);
+    this.source = new Mesh(geometry, surfaces(PLAIN_VERTEX, {}, model.parts));
     this.source.frustumCulled = false;
     this.left.add(this.source);
-  }
-
-  #addBones() {
-    const { model } = this;
-    const lines = model.hierarchy ? model.boneCount : 3 * model.boneCount;
-    const geometry = new BufferGeometry();
-    geometry.setAttribute('position', new BufferAttribute(new Float32Array(6 * lines), 3).setUsage(DynamicDrawUsage));
-    geometry.setAttribute('color', new BufferAttribute(new Float32Array(6 * lines), 3).setUsage(DynamicDrawUsage));
-    this.boneLines = new LineSegments(geometry, new LineBasicMaterial({ vertexColors: true, depthTest: false, transparent: true }));
-    const points = new BufferGeometry();
-    points.setAttribute('position', new BufferAttribute(new Float32Array(3 * model.boneCount), 3).setUsage(DynamicDrawUsage));
-    this.bonePoints = new Points(points, new PointsMaterial({ size: 7, sizeAttenuation: false, color: 0xe4574c, depthTest: false, transparent: true }));
-    for (const object of [this.boneLines, this.bonePoints]) {
-      object.frustumCulled = false;
-      object.renderOrder = 2;
-      this.right.add(object);
-    }
-    this.virtualPoints = null;
-    if (model.twoLayer) {
-      const atoms = new BufferGeometry();
-      atoms.setAttribute('position', new BufferAttribute(new Float32Array(3 * model.twoLayer.atoms), 3).setUsage(DynamicDrawUsage));
-      this.virtualPoints = new Points(atoms, new PointsMaterial({ size: 4, sizeAttenuation: false, color: 0x4c8be4, depthTest: false, transparent: true }));
-      this.virtualPoints.frustumCulled = false;
-      this.virtualPoints.renderOrder = 1;
-      this.right.add(this.virtualPoints);
-    }
+    this.restDirections = this.#directions(model.rest);
   }
 
   // A sphere around the first, middle and last frame, and the height of the floor.
@@ -172,8 +129,9 @@ export class Stage {
 
   fit() {
     const { center, radius } = this.bounds;
-    const wide = this.options.show === 'side' ? 1.35 : 1;
-    const distance = (wide * radius) / Math.sin((this.camera.fov * Math.PI) / 360) / Math.min(1, this.camera.aspect / wide + 0.25);
+    const { clientWidth: width, clientHeight: height } = this.renderer.domElement;
+    this.camera.aspect = width / (this.options.show === 'side' && this.source ? 2 : 1) / (height || 1);
+    const distance = radius / Math.sin((this.camera.fov * Math.PI) / 360) / Math.min(1, this.camera.aspect + 0.1);
     this.controls.target.copy(center);
     this.camera.position.copy(center).add(new Vector3(0.75, 0.35, 1).normalize().multiplyScalar(0.85 * distance));
     this.camera.near = distance / 100;
@@ -185,35 +143,45 @@ export class Stage {
   /** Looks closely at a point of the result. */
   lookAt(x, y, z) {
     const offset = this.camera.position.clone().sub(this.controls.target).setLength(0.9 * this.bounds.radius);
-    this.controls.target.set(x, y, z).add(this.right.position);
+    this.controls.target.set(x, y, z);
     this.camera.position.copy(this.controls.target).add(offset);
+  }
+
+  /** Marks a render vertex with a ring in front of everything; -1 marks none. */
+  setMark(vertex) {
+    this.marked = vertex;
+    this.mark.visible = vertex >= 0;
+    if (vertex >= 0) this.#poseMark();
+  }
+
+  #poseMark() {
+    const posed = this.model.positions();
+    const at = this.mark.geometry.getAttribute('position');
+    at.setXYZ(0, ...posed.subarray(3 * this.marked, 3 * this.marked + 3));
+    at.needsUpdate = true;
   }
 
   apply(changes = {}) {
     Object.assign(this.options, changes);
-    const { show, wireframe, grid, bones } = this.options;
+    const { show, wireframe, grid, bones, ownLook } = this.options;
     if (!this.model) return;
     const both = show === 'side' || show === 'overlay';
     this.left.visible = this.source !== null && (both || show === 'original' || (show === 'flicker' && this.flickerOriginal));
     this.right.visible = both || show === 'result' || (show === 'flicker' && !this.flickerOriginal);
-    const apart = show === 'side' ? 0.62 * this.bounds.radius : 0;
-    // Side by side along the camera's horizontal axis, so that neither hides the other.
-    const across = new Vector3(1, 0, 0).applyQuaternion(this.camera.quaternion).setY(0).normalize();
-    this.left.position.copy(across).multiplyScalar(-apart);
-    this.right.position.copy(across).multiplyScalar(apart);
-    this.result.material.wireframe = wireframe;
-    if (this.source) {
-      this.source.material.wireframe = wireframe;
-      this.source.material.transparent = show === 'overlay';
-      this.source.material.uniforms.opacity.value = show === 'overlay' ? 0.35 : 1;
-      this.source.material.depthWrite = show !== 'overlay';
-      this.source.renderOrder = show === 'overlay' ? 1 : 0;
+    for (const material of this.result.material) {
+      material.wireframe = wireframe;
+      material.uniforms.ownLook.value = ownLook;
     }
+    for (const material of this.source?.material ?? []) {
+      material.wireframe = wireframe;
+      material.transparent = show === 'overlay';
+      material.uniforms.opacity.value = show === 'overlay' ? 0.35 : 1;
+      material.uniforms.ownLook.value = ownLook;
+      material.depthWrite = show !== 'overlay';
+    }
+    if (this.source) this.source.renderOrder = show === 'overlay' ? 1 : 0;
     this.grid.visible = grid;
-    this.boneLines.visible = this.bonePoints.visible = bones;
-    if (this.virtualPoints) this.virtualPoints.visible = bones;
-    this.result.material.transparent = bones;
-    this.result.material.uniforms.opacity.value = bones ? 0.45 : 1;
+    this.bones.group.visible = bones;
   }
 
   /** Colours of the result: a function from render vertex to [r, g, b]. */
@@ -227,56 +195,63 @@ export class Stage {
     this.model.setFrame(frame);
     updatePose(this.uniforms, this.model);
     if (this.left.visible) this.#poseOriginal(frame);
-    if (this.options.bones) this.#poseBones();
+    if (this.options.bones) this.bones.pose();
+    if (this.marked >= 0) this.#poseMark();
   }
 
   #poseOriginal(frame) {
-    const { data, vertices, frames } = this.original;
-    const f = Math.min(frames - 1, Math.floor(frame));
-    const t = f + 1 < frames ? frame - f : 0;
+    const { data, vertices, frames, step = 1 } = this.original;
+    const f = Math.min(frames - 1, Math.floor(frame / step));
+    const t = f + 1 < frames ? frame / step - f : 0;
     const position = this.source.geometry.getAttribute('position');
     for (let v = 0; v < this.model.vertexCount; ++v) {
       const a = 3 * (f * vertices + this.model.controlPoint[v]);
       for (let c = 0; c < 3; ++c) position.array[3 * v + c] = t > 0 ? (1 - t) * data[a + c] + t * data[a + c + 3 * vertices] : data[a + c];
     }
     position.needsUpdate = true;
-    this.source.geometry.computeVertexNormals();
+    this.#turnNormals(position.array);
   }
 
-  #poseBones() {
-    const { model } = this;
-    const points = this.bonePoints.geometry.getAttribute('position');
-    const head = new Vector3();
-    const other = new Vector3();
-    const axis = new Vector3();
-    const lines = this.boneLines.geometry.getAttribute('position');
-    const colors = this.boneLines.geometry.getAttribute('color');
-    const size = 0.05 * model.diagonal;
-    const tint = new Color();
-    model.bones.forEach((bone, b) => {
-      model.jointPosition(b, head);
-      points.setXYZ(b, head.x, head.y, head.z);
-      if (model.hierarchy) {
-        const from = bone.parent >= 0 ? model.jointPosition(bone.parent, other) : other.copy(head);
-        lines.setXYZ(2 * b, from.x, from.y, from.z);
-        lines.setXYZ(2 * b + 1, head.x, head.y, head.z);
-        for (const i of [0, 1]) colors.setXYZ(2 * b + i, 0.95, 0.78, 0.3);
-        return;
+  /** Smooth directions of the control points: sums of the areas around them. */
+  #directions(positions) {
+    const { triangles, controlPoint, controlPointCount } = this.model;
+    const out = new Float32Array(3 * controlPointCount);
+    const [a, b, c] = [new Vector3(), new Vector3(), new Vector3()];
+    for (let t = 0; t + 2 < triangles.length; t += 3) {
+      const corners = triangles.subarray(t, t + 3);
+      [a, b, c].forEach((p, i) => p.fromArray(positions, 3 * corners[i]));
+      b.sub(a).cross(c.sub(a));
+      for (const corner of corners) {
+        const at = 3 * controlPoint[corner];
+        out[at] += b.x;
+        out[at + 1] += b.y;
+        out[at + 2] += b.z;
       }
-      for (let k = 0; k < 3; ++k) {
-        axis.setFromMatrixColumn(bone.node.matrixWorld, k).setLength(size).add(head);
-        lines.setXYZ(6 * b + 2 * k, head.x, head.y, head.z);
-        lines.setXYZ(6 * b + 2 * k + 1, axis.x, axis.y, axis.z);
-        tint.setHex([0xe4574c, 0x59b35c, 0x4c8be4][k]);
-        for (const i of [0, 1]) colors.setXYZ(6 * b + 2 * k + i, tint.r, tint.g, tint.b);
-      }
-    });
-    if (this.virtualPoints) {
-      const atoms = this.virtualPoints.geometry.getAttribute('position');
-      atoms.array.set(model.twoLayer.positions(model));
-      atoms.needsUpdate = true;
     }
-    points.needsUpdate = lines.needsUpdate = colors.needsUpdate = true;
+    return out;
+  }
+
+  /** The rig's own normals, turned as the surface around each control point has turned since the rest pose: hard edges
+   *  stay hard, so that both sides of a comparison are lit alike. */
+  #turnNormals(positions) {
+    const { model } = this;
+    const now = this.#directions(positions);
+    const normal = this.source.geometry.getAttribute('normal');
+    const turns = new Map();
+    const [from, to, n] = [new Vector3(), new Vector3(), new Vector3()];
+    for (let v = 0; v < model.vertexCount; ++v) {
+      const point = model.controlPoint[v];
+      let turn = turns.get(point);
+      if (!turn) {
+        from.fromArray(this.restDirections, 3 * point).normalize();
+        to.fromArray(now, 3 * point).normalize();
+        turn = new Quaternion().setFromUnitVectors(from, to);
+        turns.set(point, turn);
+      }
+      n.fromArray(model.normals, 3 * v).applyQuaternion(turn);
+      normal.setXYZ(v, n.x, n.y, n.z);
+    }
+    normal.needsUpdate = true;
   }
 
   /** Positions as the shader computes them, read back from the GPU; null where the device has no float targets. */
@@ -297,6 +272,7 @@ export class Stage {
     const scene = new Scene();
     scene.add(quad);
     this.renderer.setRenderTarget(target);
+    this.renderer.setScissorTest(false);
     this.renderer.render(scene, new OrthographicCamera());
     const pixels = new Float32Array(4 * width * height);
     this.renderer.readRenderTargetPixels(target, 0, 0, width, height, pixels);
@@ -308,15 +284,56 @@ export class Stage {
     return out;
   }
 
+  /** Both halves of a side-by-side view have the same camera, so that they are seen from the same angle. */
+  #renderHalf(part, parts) {
+    const { clientWidth: width, clientHeight: height } = this.renderer.domElement;
+    const x = Math.floor((width * part) / parts);
+    const wide = Math.floor((width * (part + 1)) / parts) - x;
+    this.renderer.setViewport(x, 0, wide, height);
+    this.renderer.setScissor(x, 0, wide, height);
+    this.camera.aspect = wide / height;
+    this.camera.updateProjectionMatrix();
+    this.renderer.render(this.scene, this.camera);
+    const original = !this.right.visible;
+    const { visible } = this.bones?.group ?? {};
+    if (original && this.bones) this.bones.group.visible = false;
+    this.renderer.clearDepth();
+    this.renderer.render(this.front, this.camera);
+    if (original && this.bones) this.bones.group.visible = visible;
+  }
+
   render() {
     const { clientWidth: width, clientHeight: height } = this.renderer.domElement;
     const ratio = this.renderer.getPixelRatio();
-    if (this.renderer.domElement.width !== Math.floor(width * ratio) || this.renderer.domElement.height !== Math.floor(height * ratio)) {
+    if (this.renderer.domElement.width !== Math.floor(width * ratio) || this.renderer.domElement.height !== Math.floor(height * ratio))
       this.renderer.setSize(width, height, false);
-      this.camera.aspect = width / height;
-      this.camera.updateProjectionMatrix();
-    }
     this.controls.update();
-    this.renderer.render(this.scene, this.camera);
+    this.renderer.autoClear = false;
+    this.renderer.setScissorTest(true);
+    this.renderer.setScissor(0, 0, width, height);
+    this.renderer.clear();
+    if (this.options.show !== 'side' || !this.source) return this.#renderHalf(0, 1);
+    for (const part of [0, 1]) {
+      this.left.visible = part === 0;
+      this.right.visible = part === 1;
+      this.#renderHalf(part, 2);
+    }
+    this.left.visible = this.right.visible = true;
+  }
+
+  /** The view as a PNG, on the page's background. */
+  async picture() {
+    this.render();
+    const canvas = this.renderer.domElement;
+    const paper = new OffscreenCanvas(canvas.width, canvas.height);
+    const context = paper.getContext('2d');
+    const style = getComputedStyle(document.documentElement);
+    const shades = context.createLinearGradient(0, 0, 0, canvas.height);
+    shades.addColorStop(0, style.getPropertyValue('--top').trim());
+    shades.addColorStop(1, style.getPropertyValue('--bottom').trim());
+    context.fillStyle = shades;
+    context.fillRect(0, 0, canvas.width, canvas.height);
+    context.drawImage(canvas, 0, 0);
+    return paper.convertToBlob({ type: 'image/png' });
   }
 }

@@ -193,6 +193,83 @@ test('names from a file are shown as text, never as markup', async () => {
   await page.close();
 });
 
+/** A generated creature with a skeleton and two clips, and a page of it. */
+function skeletonPage() {
+  const html = join(folder, 'skeleton.html');
+  if (existsSync(html)) return html;
+  const fox = join(data, 'gltf', 'Fox.glb');
+  run('solve', fox, '-o', join(folder, 'skeleton.glb'), '--skeleton', '--max-bones', '12', '--quality', 'fast', '--clip', 'Walk', '--clip', 'Survey', '--fps', '10');
+  run('convert', fox, '-o', join(folder, 'fox.npz'), '--clip', 'Walk', '--clip', 'Survey', '--fps', '10');
+  run('view', join(folder, 'skeleton.glb'), join(folder, 'fox.npz'), '-o', html);
+  return html;
+}
+
+test('a skeleton is shown from the start, as octahedra in front of the look that the file has', async () => {
+  const { page, problems } = await open(skeletonPage());
+  const seen = await page.evaluate(() => {
+    const { stage, state, model } = window.sinew;
+    return { bones: stage.options.bones, solids: stage.bones.solids.geometry.getAttribute('position').count, spans: stage.bones.spans.length,
+      color: state.color, map: stage.result.material.some((m) => m.uniforms.hasMap.value && m.uniforms.ownLook.value), joints: model.boneCount };
+  });
+  assert.equal(seen.bones, true);
+  assert.equal(seen.color, 'look');
+  assert.ok(seen.map, 'the texture is shown');
+  assert.equal(seen.solids, 24 * seen.spans);
+  assert.ok(seen.spans >= seen.joints - 1);
+  await page.evaluate(() => { window.sinew.goTo(3); window.sinew.pickBone(2); });
+  await page.waitForTimeout(300);
+  await page.screenshot({ path: join(shots, 'skeleton.png') });
+  assert.deepEqual(problems, []);
+  await page.close();
+});
+
+test('the clip menu and the counter follow the frame; a clip is looped or all are played; keys alone or what is between', async () => {
+  const { page, problems } = await open(skeletonPage());
+  const clips = await page.evaluate(() => window.sinew.model.clips.map(({ first, count }) => ({ first, count })));
+  assert.equal(clips.length, 2);
+  await page.evaluate((f) => window.sinew.goTo(f), clips[1].first + 1);
+  assert.equal(await page.locator('#clip').inputValue(), '1');
+  assert.equal(await page.locator('#frame').textContent(), `frame ${clips[1].first + 1} / ${clips[1].first + clips[1].count - 1}`);
+  const after = (loop) => page.evaluate(([last, on]) => {
+    const pressed = () => document.querySelector('#toggles [data-value=loop]').getAttribute('aria-pressed') === 'true';
+    if (pressed() !== on) document.querySelector('#toggles [data-value=loop]').click();
+    window.sinew.goTo(last);
+    return window.sinew.step(0.15);
+  }, [clips[0].count - 1.01, loop]);
+  assert.ok((await after(true)) < clips[0].count, 'the clip starts again');
+  assert.equal(await after(false), clips[1].first);
+  const drawn = await page.evaluate(() => {
+    window.sinew.goTo(2.5);
+    const between = window.sinew.shownFrame(true);
+    document.querySelector('#toggles [data-value=between]').click();
+    return [between, window.sinew.shownFrame(true)];
+  });
+  assert.deepEqual(drawn, [2.5, 2]);
+  assert.deepEqual(problems, []);
+  await page.close();
+});
+
+test('side by side both are seen from the same angle, and the picture is saved', async () => {
+  const { page, problems } = await open(skeletonPage());
+  const offsets = await page.evaluate(() => [window.sinew.stage.left.position.length(), window.sinew.stage.right.position.length()]);
+  assert.deepEqual(offsets, [0, 0]);
+  const [download] = await Promise.all([page.waitForEvent('download'), page.locator('#picture').click()]);
+  assert.match(download.suggestedFilename(), /^skeleton-\d+\.png$/);
+  assert.ok(readFileSync(await download.path()).length > 10000);
+  assert.deepEqual(problems, []);
+  await page.close();
+});
+
+test('the error map grows lighter throughout', async () => {
+  const { page } = await open(skeletonPage());
+  const lightness = await page.evaluate(() => Array.from({ length: 51 }, (_, i) => {
+    const [r, g, b] = window.sinew.heat(i / 50).map((c) => c ** 2.2);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  }));
+  for (let i = 1; i < lightness.length; ++i) assert.ok(lightness[i] > lightness[i - 1], `at ${i}`);
+  await page.close();
+});
+
 test('it is usable on a phone', async () => {
   const html = join(folder, 'phone.html');
   run('view', solved('K4'), '--against', sequence, '-o', html);
@@ -200,6 +277,10 @@ test('it is usable on a phone', async () => {
   await page.waitForTimeout(300);
   await page.screenshot({ path: join(shots, 'phone.png') });
   assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), 'no sideways scrolling');
+  for (const id of ['play', 'speed', 'help-button', 'picture']) {
+    const box = await page.locator(`#${id}`).boundingBox();
+    assert.ok(box && box.height >= 44 && box.width >= 44, `${id}: ${JSON.stringify(box)}`);
+  }
   assert.deepEqual(problems, []);
   await page.close();
 });
