@@ -185,7 +185,7 @@ void read_points(benchmark::State& state, const char* name) {
   PointCache cache;
   run(
       state, name, frame_vertices(), [&] { cache = read_cache(files().folder / name, {}); },
-      [&] { return cache.frames.data() == files().sequence.frames.data(); });
+      [&] { return cache.frames == files().sequence.frames; });
 }
 
 template <auto write_cache, auto read_cache>
@@ -193,20 +193,20 @@ void write_points(benchmark::State& state, const char* name) {
   const fs::path target = files().folder / (std::string("b") + (name + 1));
   run(
       state, name, frame_vertices(), [&] { write_cache(target, files().sequence.frames, files().sequence.times); },
-      [&] { return read_cache(target, {}).frames.data() == files().sequence.frames.data(); });
+      [&] { return read_cache(target, {}).frames == files().sequence.frames; });
 }
 
 void read_npz_sequence(benchmark::State& state) {
   Sequence sequence;
   run(
       state, "a.npz", frame_vertices(), [&] { sequence = read_npz(files().folder / "a.npz"); },
-      [&] { return sequence.frames.data() == files().sequence.frames.data(); });
+      [&] { return sequence.frames == files().sequence.frames; });
 }
 
 void write_npz_sequence(benchmark::State& state) {
   run(
       state, "a.npz", frame_vertices(), [&] { write_npz(files().folder / "b.npz", files().sequence); },
-      [&] { return read_npz(files().folder / "b.npz").frames.data() == files().sequence.frames.data(); });
+      [&] { return read_npz(files().folder / "b.npz").frames == files().sequence.frames; });
 }
 
 /// A rig of a million vertices with files of it, made when it is asked for.
@@ -253,13 +253,13 @@ void read_usd_frames(benchmark::State& state) {
   Sequence sequence;
   run(
       state, "s.usda", frame_vertices(), [&] { sequence = read_usd_sequence(files().folder / "s.usda"); },
-      [&] { return sequence.frames.data() == files().sequence.frames.data(); });
+      [&] { return sequence.frames == files().sequence.frames; });
 }
 
 void write_usd_frames(benchmark::State& state) {
   run(
       state, "s.usda", frame_vertices(), [&] { write_usd_sequence(files().folder / "t.usda", files().sequence); },
-      [&] { return read_usd_sequence(files().folder / "t.usda").frames.data() == files().sequence.frames.data(); });
+      [&] { return read_usd_sequence(files().folder / "t.usda").frames == files().sequence.frames; });
 }
 
 void add(const std::string& name, const std::function<void(benchmark::State&)>& function) {

@@ -47,7 +47,7 @@ void Sequence::check() const {
     refuse(fmt::format("{}: {} points per frame, the rest mesh has {} vertices", name, frames.vertex_count(),
                        vertex_count()));
   rest.check(name + ": rest mesh");
-  const std::vector<float>& data = frames.data();
+  const std::span<const float> data = frames.data();
   for (std::size_t i = 0; i < data.size(); ++i)
     if (!std::isfinite(data[i]))
       refuse(fmt::format("{}: frame {}, vertex {}: position is not finite", name, i / (3 * vertex_count()),
@@ -151,7 +151,7 @@ Sequence concatenate(std::vector<Sequence> parts) {
       clip.first_frame += start;
       out.clips.push_back(std::move(clip));
     }
-    to = std::copy(part.frames.data().begin(), part.frames.data().end(), to);
+    to = std::ranges::copy(std::as_const(part.frames).data(), to).out;
     out.times.insert(out.times.end(), part.times.begin(), part.times.end());
     part.frames = {};
   }

@@ -46,8 +46,8 @@ Frames load_frames(const ByteSource& source, std::size_t start, std::int32_t sam
     throw Error(ErrorKind::input, fmt::format("{}: {} frames of {} points do not fit in the {} bytes after the header",
                                               name, frame_count, vertex_count, bytes));
   Frames frames(frame_count, vertex_count);
-  std::vector<float>& data = frames.data();
-  source.read(start, std::as_writable_bytes(std::span(data)));
+  const std::span<float> data = frames.data();
+  source.read(start, std::as_writable_bytes(data));
   if constexpr (order != std::endian::native) {
     for (float& value : data) value = std::bit_cast<float>(swap_bytes(std::bit_cast<std::uint32_t>(value)));
   }

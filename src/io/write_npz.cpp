@@ -39,7 +39,7 @@ void write_npz(const std::filesystem::path& path, const Sequence& sequence) {
     members.push_back({name, {std::as_bytes(std::span(headers.back())), std::as_bytes(values)}});
   };
   add("rest.npy", "<f4", {vertices, 3}, rest);
-  add("frames.npy", "<f4", {frames, vertices, 3}, std::span<const float>(sequence.frames.data()));
+  add("frames.npy", "<f4", {frames, vertices, 3}, sequence.frames.data());
   add("times.npy", "<f8", {frames}, std::span<const double>(times));
   add("face_sizes.npy", "<u4", {mesh.face_count()}, std::span<const Index>(mesh.face_sizes));
   add("corners.npy", "<u4", {mesh.corners.size()}, std::span<const Index>(mesh.corners));

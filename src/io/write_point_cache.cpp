@@ -41,7 +41,7 @@ void write_pc2(const std::filesystem::path& path, const Frames& frames, std::spa
   file.write(std::as_bytes(std::span(&start, 1)));
   file.write(std::as_bytes(std::span(&rate, 1)));
   file.write(std::as_bytes(std::span(&samples, 1)));
-  file.write(std::as_bytes(std::span(frames.data())));
+  file.write(std::as_bytes(frames.data()));
   file.commit();
 }
 
@@ -53,7 +53,7 @@ void write_mdd(const std::filesystem::path& path, const Frames& frames, std::spa
   add(count_of(path, frames.vertex_count()));
   for (const double time : times) add(static_cast<float>(time));
   file.write(std::as_bytes(std::span(words)));
-  const std::vector<float>& data = frames.data();
+  const std::span<const float> data = frames.data();
   constexpr std::size_t kBlock = std::size_t{1} << 16;
   for (std::size_t i = 0; i < data.size(); i += kBlock) {
     words.clear();

@@ -1,6 +1,8 @@
 #include "sinew/core/sequence.h"
 
 #include <limits>
+#include <memory>
+#include <vector>
 
 #include "support/support.h"
 
@@ -32,6 +34,29 @@ TEST(Sequence, RefusesNoFramesNoVerticesAndCountsThatDiffer) {
   test::expect_error(ErrorKind::input, "no frames", [&] { s.check(); });
   s.rest.positions.resize(3, 0);
   test::expect_error(ErrorKind::input, "no vertices", [&] { s.check(); });
+}
+
+TEST(Frames, AreReadWhereTheyLieAndCopiedBeforeAChange) {
+  auto values = std::make_shared<std::vector<float>>(2 * 4 * 3, 1.5F);
+  Frames borrowed(2, 4, values->data(), values);
+  const Frames& read = borrowed;
+  EXPECT_EQ(read.data().data(), values->data());
+  EXPECT_EQ(read[1].data(), values->data() + 12);
+  EXPECT_EQ(values.use_count(), 2);
+  const Frames copy = borrowed;  // reads the same memory
+  EXPECT_EQ(copy.data().data(), values->data());
+  EXPECT_EQ(copy, borrowed);
+  borrowed[1](2, 3) = 7;
+  EXPECT_EQ(values->back(), 1.5F);
+  EXPECT_EQ(read.data().back(), 7.0F);
+  EXPECT_NE(copy, borrowed);
+  EXPECT_EQ(values.use_count(), 2);  // that of the copy and our own
+}
+
+TEST(Frames, DifferWhereTheirShapesDo) {
+  EXPECT_EQ(Frames(2, 3), Frames(2, 3));
+  EXPECT_NE(Frames(2, 3), Frames(3, 2));
+  EXPECT_NE(Frames(2, 3), Frames(2, 2));
 }
 
 TEST(Sequence, TimesRestartOnlyAtClips) {

@@ -208,7 +208,7 @@ TEST(ReadAlembic, HorseIsTheSequenceOfThePointCacheBitForBit) {
   EXPECT_EQ(archive.rest.corners, cache.rest.corners);
   EXPECT_EQ(archive.rest.positions, cache.rest.positions);
   ASSERT_EQ(archive.frame_count(), 24U);
-  EXPECT_EQ(archive.frames.data(), cache.frames.data());
+  EXPECT_EQ(archive.frames, cache.frames);
 }
 
 TEST(ReadAlembic, MayaExportHasTheCountsThatItsSourceStates) {

@@ -142,7 +142,7 @@ TEST(WriteNpz, ReadsBackEqual) {
   EXPECT_EQ(back.rest.positions, sequence.rest.positions);
   EXPECT_EQ(back.rest.face_sizes, sequence.rest.face_sizes);
   EXPECT_EQ(back.rest.corners, sequence.rest.corners);
-  EXPECT_EQ(back.frames.data(), sequence.frames.data());
+  EXPECT_EQ(back.frames, sequence.frames);
   EXPECT_EQ(back.times, sequence.times);
 }
 
@@ -174,7 +174,7 @@ TEST(ReadNpz, EveryFlippedBitIsRefusedOrGivesTheSameArrays) {
     bytes[i] ^= std::byte{4};
     try {
       const Sequence back = parse_npz(bytes, "a.npz");  // dates, versions and names of optional arrays
-      EXPECT_EQ(back.frames.data(), sequence.frames.data());
+      EXPECT_EQ(back.frames, sequence.frames);
     } catch (const Error& error) {
       EXPECT_EQ(error.kind(), ErrorKind::input);
       ++refused;

@@ -359,10 +359,10 @@ TEST(ReadAlembic, TheFramesAskedForAreThoseOfTheWholeSequence) {
   options.frame_step = 3;
   const Sequence part = read_alembic(path, options);
   const Sequence selected = select_frames(whole, 2, 9, 3);
-  EXPECT_EQ(part.frames.data(), selected.frames.data());
+  EXPECT_EQ(part.frames, selected.frames);
   EXPECT_EQ(part.times, selected.times);
   EXPECT_EQ(part.rest.positions, whole.rest.positions);
-  EXPECT_EQ(read_sequence({path}, options).frames.data(), selected.frames.data());
+  EXPECT_EQ(read_sequence({path}, options).frames, selected.frames);
 
   options.rest = "7";
   EXPECT_EQ(read_sequence({path}, options).rest.positions, Points(whole.frames[7]));

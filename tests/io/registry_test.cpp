@@ -63,7 +63,7 @@ TEST(WriteSequence, EveryFormatReadsBackWithTheSameFrames) {
     write_sequence(folder / name, sequence);
     const Sequence back = read_sequence({folder / name});
     EXPECT_EQ(back.name, "walk") << name;
-    EXPECT_EQ(back.frames.data(), sequence.frames.data()) << name;
+    EXPECT_EQ(back.frames, sequence.frames) << name;
     EXPECT_EQ(back.rest.positions, sequence.rest.positions) << name;
     EXPECT_EQ(back.rest.corners, sequence.rest.corners) << name;
     const bool has_times = std::string(name) != "walk";  // OBJ files have none
@@ -78,7 +78,7 @@ TEST(WriteSequence, OneFrameCanBeAnObjFile) {
   const TemporaryFolder folder;
   Sequence sequence = small_sequence(1);
   write_sequence(folder / "pose.obj", sequence);
-  EXPECT_EQ(read_sequence({folder / "pose.obj"}).frames.data(), sequence.frames.data());
+  EXPECT_EQ(read_sequence({folder / "pose.obj"}).frames, sequence.frames);
   expect_error(ErrorKind::usage, "pose.obj: an OBJ file holds one frame, there are 3",
                [&] { write_sequence(folder / "pose.obj", small_sequence(3)); });
 }
@@ -136,7 +136,7 @@ TEST(ReadSequence, LeavesOutFramesThatAreNotAskedForInEveryFormat) {
       options.frame_step = 3;
       options.rest = rest;
       const Sequence back = read_sequence({folder / name}, options);
-      EXPECT_EQ(back.frames.data(), expected.frames.data()) << name;
+      EXPECT_EQ(back.frames, expected.frames) << name;
       EXPECT_EQ(back.rest.positions, rest.empty() ? sequence.rest.positions : Points(sequence.frames[1])) << name;
     }
     ReadOptions none;

@@ -194,7 +194,7 @@ TEST(WriteUsd, ASequenceComesBackBitForBit) {
     EXPECT_EQ(back.rest.positions, sequence.rest.positions);
     EXPECT_EQ(back.rest.corners, sequence.rest.corners);
     EXPECT_EQ(back.rest.face_materials, sequence.rest.face_materials);
-    EXPECT_EQ(back.frames.data(), sequence.frames.data());
+    EXPECT_EQ(back.frames, sequence.frames);
     EXPECT_EQ(back.times, sequence.times);
     ASSERT_EQ(back.rest.pieces.size(), 2U);
     EXPECT_EQ(back.rest.pieces[1].name, "left arm");

@@ -70,7 +70,7 @@ void expect_equal(const Sequence& a, const Sequence& b) {
     EXPECT_EQ(a.rest.pieces[i].first_vertex, b.rest.pieces[i].first_vertex);
     EXPECT_EQ(a.rest.pieces[i].faces, b.rest.pieces[i].faces);
   }
-  EXPECT_EQ(a.frames.data(), b.frames.data());
+  EXPECT_EQ(a.frames, b.frames);
   EXPECT_EQ(a.times, b.times);
 }
 

@@ -56,7 +56,7 @@ TEST(Character, TheTrueRigPosesTheFramesExactly) {
   EXPECT_TRUE(character.truth.jointed);
   EXPECT_THAT(character.truth.weights, test::HasConvexRows(4));
   const Sequence posed = pose_all(character.truth);
-  EXPECT_EQ(posed.frames.data(), character.sequence.frames.data());
+  EXPECT_EQ(posed.frames, character.sequence.frames);
   ASSERT_EQ(character.sequence.clips.size(), 2U);
   EXPECT_EQ(character.sequence.clips[1].first_frame, 6U);
 }
@@ -111,7 +111,7 @@ TEST(Character, SameBitsForOneTwoAndSevenThreads) {
   for (const int threads : {2, 7}) {
     options.threads = threads;
     const Character many = make_character(options);
-    EXPECT_EQ(one.sequence.frames.data(), many.sequence.frames.data());
+    EXPECT_EQ(one.sequence.frames, many.sequence.frames);
     EXPECT_EQ(one.truth.weights.values, many.truth.weights.values);
   }
 }
@@ -120,7 +120,7 @@ TEST(Character, AnotherSeedIsAnotherCreature) {
   CharacterOptions options = small();
   const Character one = make_character(options);
   options.seed = 2;
-  EXPECT_NE(one.sequence.frames.data(), make_character(options).sequence.frames.data());
+  EXPECT_NE(one.sequence.frames, make_character(options).sequence.frames);
 }
 
 TEST(Character, IsNotItsOwnMirrorImage) {

@@ -42,7 +42,7 @@ void describe(const fs::path& folder, const std::string& name, const fs::path& f
   }
   std::ofstream(folder / (name + ".json")) << out.dump();
   std::ofstream positions(folder / (name + ".f32"), std::ios::binary);
-  const std::vector<float>& data = sequence.frames.data();
+  const std::span<const float> data = sequence.frames.data();
   positions.write(reinterpret_cast<const char*>(data.data()),
                   static_cast<std::streamsize>(data.size() * sizeof(float)));
 }

@@ -4,13 +4,14 @@
 
 #include <cstdio>
 #include <fstream>
+#include <span>
 
 #include "sinew/core/error.h"
 #include "sinew/io/usd.h"
 
 namespace {
 
-void write(const std::string& path, const std::vector<float>& values) {
+void write(const std::string& path, std::span<const float> values) {
   std::ofstream(path, std::ios::binary)
       .write(reinterpret_cast<const char*>(values.data()), static_cast<std::streamsize>(values.size() * sizeof(float)));
 }

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <algorithm>
 #include <cassert>
 #include <cstddef>
+#include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +15,8 @@
 namespace sinew {
 
 /// Vertex positions over time: F×V×3 float, frame-major. Column v of frame(f) is vertex v.
+///
+/// They are in memory of their own or in somebody else's, which is only ever read: a change makes a copy first.
 class Frames {
  public:
   Frames() = default;
@@ -19,26 +24,43 @@ class Frames {
       : Frames(frames, vertices, std::vector<float>(frames * vertices * 3)) {}
   /// Takes over values that are in order already: frames × vertices × 3.
   Frames(std::size_t frames, std::size_t vertices, std::vector<float> values)
-      : vertices_(vertices), data_(std::move(values)), frames_(frames) {
-    assert(data_.size() == frames * vertices * 3);
+      : vertices_(vertices), own_(std::move(values)), frames_(frames) {
+    assert(own_.size() == frames * vertices * 3);
   }
+  /// Reads values where they are: frames × vertices × 3, which `owner` keeps alive.
+  Frames(std::size_t frames, std::size_t vertices, const float* values, std::shared_ptr<const void> owner)
+      : vertices_(vertices), frames_(frames), borrowed_(values), owner_(std::move(owner)) {}
 
   std::size_t count() const { return frames_; }
   std::size_t vertex_count() const { return vertices_; }
-  std::vector<float>& data() { return data_; }
-  const std::vector<float>& data() const { return data_; }
+  std::span<float> data() {
+    if (owner_) {
+      own_.assign(borrowed_, borrowed_ + frames_ * vertices_ * 3);
+      owner_.reset();
+    }
+    return own_;
+  }
+  std::span<const float> data() const {
+    return owner_ ? std::span(borrowed_, frames_ * vertices_ * 3) : std::span(own_);
+  }
 
   PointsMap operator[](std::size_t f) {
-    return {data_.data() + f * vertices_ * 3, 3, static_cast<Eigen::Index>(vertices_)};
+    return {data().data() + f * vertices_ * 3, 3, static_cast<Eigen::Index>(vertices_)};
   }
   ConstPointsMap operator[](std::size_t f) const {
-    return {data_.data() + f * vertices_ * 3, 3, static_cast<Eigen::Index>(vertices_)};
+    return {data().data() + f * vertices_ * 3, 3, static_cast<Eigen::Index>(vertices_)};
+  }
+
+  friend bool operator==(const Frames& a, const Frames& b) {
+    return a.frames_ == b.frames_ && a.vertices_ == b.vertices_ && std::ranges::equal(a.data(), b.data());
   }
 
  private:
   std::size_t vertices_ = 0;
-  std::vector<float> data_;
+  std::vector<float> own_;  // empty where they are borrowed
   std::size_t frames_ = 0;
+  const float* borrowed_ = nullptr;
+  std::shared_ptr<const void> owner_;  // null: they are our own
 };
 
 /// A contiguous range of frames that belongs together, e.g. one of several animations of a character.
