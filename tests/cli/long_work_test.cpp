@@ -5,6 +5,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <regex>
+#include <sstream>
 #include <thread>
 
 #include "cli/program.h"
@@ -229,6 +230,26 @@ TEST_F(LongWork, AnInterruptionIsAcknowledgedAtOnceAndAnsweredWithinHalfACpuSeco
       EXPECT_FALSE(fs::exists(folder_ / "r.glb"));
     }
   }
+}
+
+TEST_F(LongWork, ProgressComesInLinesForProgramsThatAsk) {
+  write_long(1000);
+  const Result solved = run({"solve", "long.pc2", "-o", "told.glb", "--bones", "12", "--progress"});
+  ASSERT_EQ(solved.status, 0) << solved.err;
+  std::istringstream lines(solved.err);
+  int count = 0;
+  for (std::string line; std::getline(lines, line); ++count) {
+    std::istringstream words(line);
+    std::string first, step;
+    double fraction = 2;
+    words >> first >> fraction >> step;
+    EXPECT_EQ(first, "progress") << line;
+    EXPECT_LE(fraction, 1) << line;
+    EXPECT_FALSE(step.empty()) << line;
+  }
+  EXPECT_GE(count, 2) << solved.err;
+  ASSERT_EQ(run({"solve", "long.pc2", "-o", "untold.glb", "--bones", "12"}).status, 0);
+  EXPECT_EQ(text_of(folder_ / "told.glb"), text_of(folder_ / "untold.glb"));
 }
 
 /// Most memory that a solve of this sequence takes, in bytes, against what it said it would take.

@@ -36,12 +36,13 @@ double share_of_work(double done, double estimated) {
   return x <= kTrusted ? std::max(0.0, x) : 1 - left * left / (x - kTrusted + left);
 }
 
-ProgressBar::ProgressBar(double estimated_cpu_seconds)
+ProgressBar::ProgressBar(double estimated_cpu_seconds, bool lines)
     : terminal_(isatty(STDERR_FILENO) != 0),
+      lines_(lines),
       estimated_(estimated_cpu_seconds),
       start_(now_seconds()),
       cpu_start_(cpu_seconds()) {
-  if (!terminal_ || estimated_ <= 0) return;
+  if (!(terminal_ || lines_) || estimated_ <= 0) return;
   try {
     drawer_ = std::thread([this] { keep_drawing(); });
   } catch (const std::system_error&) {  // no memory for a thread: the bar is drawn when the work calls back
@@ -54,7 +55,7 @@ ProgressBar::~ProgressBar() {
 
 Progress ProgressBar::callback() {
   return [this](std::string_view step, double fraction) {
-    if (terminal_) tell_step(step, fraction);
+    if (terminal_ || lines_) tell_step(step, fraction);
     return !interrupted();
   };
 }
@@ -63,7 +64,7 @@ void ProgressBar::wipe() {
   {
     const std::lock_guard guard(lock_);
     ended_ = true;
-    if (shown_) fmt::print(stderr, "\r\033[K");
+    if (shown_ && !lines_) fmt::print(stderr, "\r\033[K");
     shown_ = false;
   }
   over_.notify_all();
@@ -94,7 +95,9 @@ void ProgressBar::draw() {
   shown_ = true;
   const bool whole = estimated_ > 0;
   const double done = whole ? share_of_work(cpu_seconds() - cpu_start_, estimated_) : std::min(1.0, step_fraction_);
-  if (done < 0) {
+  if (lines_) {
+    fmt::print(stderr, "progress {:.3f} {}\n", done, step_);
+  } else if (done < 0) {
     fmt::print(stderr, "\r\033[K{}", step_);
   } else {
     const int filled = static_cast<int>(done * kWidth);

@@ -21,7 +21,8 @@ double share_of_work(double done, double estimated);
 /// not the work calls back, never falling. Without one it is that of the present step, as the work tells it.
 class ProgressBar {
  public:
-  explicit ProgressBar(double estimated_cpu_seconds = 0);
+  /// `lines`: instead of a bar "progress FRACTION STEP" in lines of their own, for a program that runs this one.
+  explicit ProgressBar(double estimated_cpu_seconds = 0, bool lines = false);
   ~ProgressBar();
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
@@ -35,6 +36,7 @@ class ProgressBar {
   void keep_drawing();
 
   const bool terminal_;
+  const bool lines_;
   const double estimated_;
   const double start_;      // seconds of a clock
   const double cpu_start_;  // CPU seconds of the process

@@ -161,7 +161,7 @@ std::string options_line(const std::string& method, const CLI::App& command) {
   const std::set<std::string> without_effect{
       "--output", "--report",   "--json",       "--threads",      "--checkpoint",   "--checkpoint-seconds",
       "--method", "--skeleton", "--dry-run",    "--memory-limit", "--keep-partial", "--allow-static",
-      "--rig",    "--normals",  "--safe-names", "SEQUENCE"};
+      "--rig",    "--normals",  "--safe-names", "SEQUENCE",       "--progress"};
   std::string line = fmt::format("sinew {} solve --method {}", SINEW_VERSION, method);
   for (const CLI::Option* option : command.get_options()) {
     if (option->count() == 0 || without_effect.count(option->get_name()) != 0) continue;
@@ -366,7 +366,7 @@ Outcome solve_to_file(const Method& method, const Sequence& sequence, const Solv
   const double start = now_seconds();
   {
     const HoldOn hold(keep_partial || options.checkpoint != nullptr);
-    ProgressBar bar(estimate_of(method, sequence, options).cpu_seconds);
+    ProgressBar bar(estimate_of(method, sequence, options).cpu_seconds, options.progress_lines);
     const Progress progress = bar.callback();
     outcome.rig = method.solve(sequence, options, outcome.report, progress);
     outcome.report.method = method.name;  // kavan is solve_ssdr as well
@@ -400,6 +400,7 @@ void add_solve(CLI::App& app) {
       ->check(CLI::IsMember({"keep", "smooth", "flat"}));
   command.add_option("--report", request->report, "Write everything known about the solve, as JSON");
   command.add_flag("--json", request->json, "Print that instead of the table");
+  command.add_flag("--progress", request->options.progress_lines, "Say how far it is in lines on stderr, for programs");
   command.add_flag("--keep-partial", request->keep_partial, "When interrupted, write the best model so far");
   command.add_flag("--allow-static", request->allow_static, "Solve although nothing moves");
   command.add_flag("--dry-run", request->dry_run, "Only say what memory and time it will take");

@@ -46,6 +46,7 @@ struct SolveOptions {
   WriteOptions write;                // --bake-shear, --safe-names
   int corrections = 0;               // --corrections: rank of rest-pose corrections added after the solve
   Checkpoint* checkpoint = nullptr;  // --checkpoint; may be null
+  bool progress_lines = false;       // --progress
 };
 
 /// One value of --method, in the file of its name (solve_ssdr.cpp, solve_sma.cpp, ...).
