@@ -1,0 +1,72 @@
+"""Files in, and the viewer page."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+from typing import Any, Optional, Union
+
+from sinew import _core
+from sinew._core import Rig, Sequence
+
+Path = Union[str, "os.PathLike[str]"]
+
+_MOST_INLINE = 32 << 20  # bytes of a page shown in a notebook
+
+
+def read(
+    *paths: Path, clip: str = "", mesh: str = "", fps: float = 0.0, rest: str = "", frames: Optional[slice] = None
+) -> Sequence:
+    """Reads an animated mesh.
+
+    paths   one of .glb, .gltf, .fbx, .usda, .usdz, .abc, .npz, a folder of OBJ or PLY frames, a folder with
+            rest.obj and frames.pc2 or frames.mdd, a .pc2 or .mdd with NAME.obj beside it; or REST.obj and CACHE.pc2 or
+            .mdd. A skinned file is posed.
+    clip    of glTF, FBX, USD: name or number of the animation; "": all of them.
+    mesh    a pattern such as 'Body*' over mesh names; "": all.
+    fps     of glTF, FBX, USD: frames per second to sample at; 0: at its keys.
+    rest    frame number or file to take the rest pose from; "": the input's own.
+    frames  slice of the frames to keep, counted from 0.
+    Raises sinew.Error (kind 'input') for files that cannot be accepted; what was mended on the way is a warning.
+    """
+    return _core.read([os.fspath(path) for path in paths], clip, mesh, fps, rest, frames)
+
+
+def _report_json(rig: Rig) -> str:
+    """What the page plots: the report as `sinew solve --report` writes it."""
+    solve = {name: value for name, value in rig.report.items() if name != "errors"}
+    errors = {name: _plain(value) for name, value in rig.report.get("errors", {}).items()}
+    return json.dumps({"errors": errors, "solve": solve}) if rig.report else ""
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def page(rig: Rig, sequence: Optional[Sequence] = None, name: str = "rig") -> str:
+    """The text of the viewer page."""
+    return _core.page(rig, sequence, name, _report_json(rig))
+
+
+def view(rig: Rig, sequence: Optional[Sequence], path: Path) -> None:
+    """Writes one self-contained HTML page that plays the rig, beside the sequence unless that is None.
+
+    Raises sinew.Error: 'input' where rig and sequence differ in vertices or frames, 'usage' where this build has no
+    viewer (has_viewer()), 'output' where the file cannot be written. The page appears when it is complete.
+    """
+    target = os.fspath(path)
+    _core.write_text(target, page(rig, sequence, os.path.splitext(os.path.basename(target))[0]))
+
+
+def _repr_html_(self: Rig) -> Optional[str]:
+    """The viewer inside a notebook; None, so that the notebook shows the text, where there is none or it is too large."""
+    if not _core.has_viewer():
+        return None
+    text = page(self)
+    if len(text) > _MOST_INLINE:
+        return None
+    return f'<iframe srcdoc="{html.escape(text)}" style="width:100%;height:480px;border:0"></iframe>'
+
+
+Rig._repr_html_ = _repr_html_  # type: ignore[attr-defined]

@@ -1,0 +1,47 @@
+"""Plain types that the compiled part hands out."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+Kind = Literal["usage", "input", "output", "unusable", "interrupted"]
+
+
+class Error(Exception):
+    """What went wrong, in a sentence that names the object, what was found and what was expected.
+
+    kind is 'usage' (an option outside its range, or options that exclude each other), 'input' (a file or an array that
+    cannot be accepted), 'output' (a result that cannot be written), 'unusable' (a solve that ended without a usable
+    model, or needs more memory than allowed) or 'interrupted' (the caller asked to stop).
+    """
+
+    kind: Kind
+
+    def __init__(self, sentence: str, kind: Kind = "usage") -> None:
+        super().__init__(sentence)
+        self.kind = kind
+
+    def __reduce__(self) -> tuple[type[Error], tuple[str, Kind]]:
+        return Error, (str(self), self.kind)
+
+
+Error.__module__ = "sinew"  # where users find it, and what tracebacks say
+
+
+class Report(dict[str, Any]):
+    """Facts about a rig, by name: a dict whose text is short."""
+
+    def __repr__(self) -> str:
+        parts = []
+        for name, value in self.items():
+            if isinstance(value, float):
+                parts.append(f"{name}: {value:.4g}")
+            elif isinstance(value, (str, int)) and value != "":
+                parts.append(f"{name}: {value}")
+            elif isinstance(value, dict) and "e_rms" in value:
+                parts.append(f"E_RMS: {value['e_rms']:.4g}")
+            elif isinstance(value, dict) and "solve" in value:
+                parts.append(f"seconds: {value['solve']:.3g}")
+            elif name == "iterations":
+                parts.append(f"iterations: {len(value)}")
+        return f"Report({', '.join(parts)})"
