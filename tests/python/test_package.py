@@ -25,7 +25,9 @@ def run(*arguments, **more):
 def test_the_version_is_that_of_the_library(source):
     declared = re.search(r"project\(sinew VERSION ([\d.]+)", (source / "CMakeLists.txt").read_text()).group(1)
     packaged = re.search(r'^version = "([\d.]+)"', (source / "python/pyproject.toml").read_text(), re.M).group(1)
-    assert sinew.__version__ == declared == packaged
+    manifest = (source / "blender/sinew_rig/blender_manifest.toml").read_text()
+    addon = re.search(r'^version = "([\d.]+)"', manifest, re.M).group(1)
+    assert sinew.__version__ == declared == packaged == addon
 
 
 def test_everything_public_is_documented():
