@@ -40,19 +40,19 @@ void check_timeline(const std::string& name, const std::vector<double>& times, c
 }
 
 void Sequence::check() const {
-  const std::string name = this->name.empty() ? "sequence" : this->name;
-  if (vertex_count() == 0) refuse(fmt::format("{}: no vertices", name));
-  if (frame_count() == 0) refuse(fmt::format("{}: no frames", name));
+  const std::string called = name.empty() ? "sequence" : name;
+  if (vertex_count() == 0) refuse(fmt::format("{}: no vertices", called));
+  if (frame_count() == 0) refuse(fmt::format("{}: no frames", called));
   if (frames.vertex_count() != vertex_count())
-    refuse(fmt::format("{}: {} points per frame, the rest mesh has {} vertices", name, frames.vertex_count(),
+    refuse(fmt::format("{}: {} points per frame, the rest mesh has {} vertices", called, frames.vertex_count(),
                        vertex_count()));
-  rest.check(name + ": rest mesh");
+  rest.check(called + ": rest mesh");
   const std::span<const float> data = frames.data();
   for (std::size_t i = 0; i < data.size(); ++i)
     if (!std::isfinite(data[i]))
-      refuse(fmt::format("{}: frame {}, vertex {}: position is not finite", name, i / (3 * vertex_count()),
+      refuse(fmt::format("{}: frame {}, vertex {}: position is not finite", called, i / (3 * vertex_count()),
                          i / 3 % vertex_count()));
-  check_timeline(name, times, clips, frame_count());
+  check_timeline(called, times, clips, frame_count());
 }
 
 std::vector<double> uniform_times(std::size_t frames, double seconds_per_frame) {

@@ -133,12 +133,12 @@ TEST_F(Outputs, AFormatOfBothKeepsARigARigAndASequenceASequence) {
 
 TEST_F(Outputs, WhatIsLostOfTwoLayersIsSaid) {
   for (const char* output : {"out.usda", "out.fbx"}) {
-    const Result result = run({"compress", "rig.glb", "-o", output});
+    const Result result = run({"compress", "rig.glb", "-o", output, "--force"});
     EXPECT_EQ(result.status, 0) << result.err;
     EXPECT_NE(result.err.find("the format has no place for two layers"), std::string::npos) << result.err;
     EXPECT_EQ(run({"info", output, "--json"}).status, 0);
   }
-  EXPECT_EQ(run({"compress", "rig.glb", "-o", "out.glb"}).err, "");
+  EXPECT_EQ(run({"compress", "rig.glb", "-o", "out.glb", "--force"}).err, "");
 }
 
 TEST_F(Outputs, BonesThatWouldShearAreRefusedBeforeTheWorkWithWhatHelps) {

@@ -103,7 +103,8 @@ void check_outputs(const std::vector<Output>& outputs, const std::vector<fs::pat
 void add_write_options(CLI::App& command, WriteOptions& options) {
   command.add_flag("--bake-shear", options.bake_shear,
                    fmt::format("Write bones that shear as pairs of nodes ({})", list_for(FileUse::bake_shear)));
-  command.add_flag("--safe-names", options.safe_names, "Names of letters, digits, _ and - only, for some engines (.glb)");
+  command.add_flag("--safe-names", options.safe_names,
+                   "Names of letters, digits, _ and - only, for some engines (.glb)");
 }
 
 std::string rig_outputs() {

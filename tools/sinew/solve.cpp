@@ -217,9 +217,12 @@ void print_estimate(const SolveEstimate& estimate, const std::string& method, co
 
 /// Whether a vertex is ever elsewhere than in the first frame, by more than rounding.
 bool moves(const Sequence& sequence) {
-  const float tolerance = 1e-6F * static_cast<float>(bounding_box_diagonal(sequence.rest.positions));
+  const Points& rest = sequence.rest.positions;  // in double: squares and differences of floats may be infinite
+  const double reach = (rest.rowwise().maxCoeff().cast<double>() - rest.rowwise().minCoeff().cast<double>()).maxCoeff();
+  const double tolerance = 1e-6 * reach;
   for (std::size_t f = 1; f < sequence.frame_count(); ++f)
-    if ((sequence.frames[f] - sequence.frames[0]).cwiseAbs().maxCoeff() > tolerance) return true;
+    if ((sequence.frames[f].cast<double>() - sequence.frames[0].cast<double>()).cwiseAbs().maxCoeff() > tolerance)
+      return true;
   return false;
 }
 
