@@ -156,7 +156,7 @@ double Document::number(std::size_t object, std::string_view name, double otherw
 Eigen::Vector3d Document::vector(std::size_t object, std::string_view name, const Eigen::Vector3d& otherwise) const {
   const Record* const found = property(object, name);
   if (found == nullptr || found->values.size() < 7) return otherwise;
-  const Eigen::Vector3d out(found->number(4), found->number(5), found->number(6));
+  Eigen::Vector3d out(found->number(4), found->number(5), found->number(6));
   if (!out.allFinite())
     tree.refuse(fmt::format("{} '{}': {} is not finite", objects[object].type, objects[object].name, name));
   return out;

@@ -253,7 +253,7 @@ std::vector<To> numbers_of(const Tree& tree, const Record* record, std::string_v
   switch (array->type) {
     case 'd':
     case 'f': {
-      const std::vector<double> values =
+      std::vector<double> values =
           array->type == 'd' ? converted<double, double>(bytes) : converted<float, double>(bytes);
       if constexpr (std::is_same_v<To, double>) return values;
       for (const double value : values) out.push_back(from_double(value));
