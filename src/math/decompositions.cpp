@@ -63,18 +63,12 @@ Eigen::MatrixXd Cholesky::inverse() const {
 Eigen::VectorXd solve_definite(const Eigen::MatrixXd& A, const Eigen::VectorXd& b) {
   return A.llt().solve(b);
 }
-Eigen::MatrixXd solve_definite(const Eigen::MatrixXd& A, const Eigen::MatrixXd& B) {
-  return A.llt().solve(B);
-}
 Eigen::Vector3d solve_definite(const Eigen::Matrix3d& A, const Eigen::Vector3d& b) {
   return A.llt().solve(b);
 }
 
 Eigen::VectorXd solve_symmetric(const Eigen::MatrixXd& A, const Eigen::VectorXd& b) {
   return A.ldlt().solve(b);
-}
-Eigen::MatrixXd solve_symmetric(const Eigen::MatrixXd& A, const Eigen::MatrixXd& B) {
-  return A.ldlt().solve(B);
 }
 Eigen::Vector3d solve_symmetric(const Eigen::Matrix3d& A, const Eigen::Vector3d& b) {
   return A.ldlt().solve(b);

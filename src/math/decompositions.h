@@ -50,12 +50,10 @@ class Cholesky {
 
 /// X of A X = B for a positive definite A (its lower triangle is read), by Cholesky's decomposition.
 Eigen::VectorXd solve_definite(const Eigen::MatrixXd& A, const Eigen::VectorXd& b);
-Eigen::MatrixXd solve_definite(const Eigen::MatrixXd& A, const Eigen::MatrixXd& B);
 Eigen::Vector3d solve_definite(const Eigen::Matrix3d& A, const Eigen::Vector3d& b);
 
 /// X of A X = B for a semidefinite A (its lower triangle is read), by the pivoted decomposition L D Lᵀ.
 Eigen::VectorXd solve_symmetric(const Eigen::MatrixXd& A, const Eigen::VectorXd& b);
-Eigen::MatrixXd solve_symmetric(const Eigen::MatrixXd& A, const Eigen::MatrixXd& B);
 Eigen::Vector3d solve_symmetric(const Eigen::Matrix3d& A, const Eigen::Vector3d& b);
 Eigen::Matrix3d solve_symmetric(const Eigen::Matrix3d& A, const Eigen::Matrix3d& B);
 Eigen::Vector4d solve_symmetric(const Eigen::Matrix4d& A, const Eigen::Vector4d& b);

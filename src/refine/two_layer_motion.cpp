@@ -1,7 +1,7 @@
+#include <Eigen/Cholesky>
 #include <Eigen/Geometry>
 
 #include "core/index.h"
-#include "math/decompositions.h"
 #include "math/parallel.h"
 #include "refine/two_layer_solver.h"
 
@@ -52,7 +52,7 @@ void refit_motion(const State& state, const Sequence& examples, double scale, in
         return total;
       });
   sums.S.diagonal().array() += kMotionRidge * sums.S.trace() / static_cast<double>(n) + 1e-300;
-  T += solve_definite(sums.S, MatrixXd(sums.C.transpose())).transpose();
+  T += sums.S.llt().solve(sums.C.transpose()).transpose();
   if (!T.allFinite()) return;
   for (std::size_t f = 0; f < rig.frame_count(); ++f)
     for (std::size_t b = 0; b < rig.bone_count(); ++b) {

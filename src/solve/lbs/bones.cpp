@@ -1,10 +1,10 @@
 #include "solve/lbs/bones.h"
 
+#include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
 
 #include "core/index.h"
-#include "math/decompositions.h"
 #include "math/gemm.h"
 #include "math/parallel.h"
 #include "math/rotation.h"
@@ -116,7 +116,7 @@ void update_affine(const Problem& problem, const WeightSums& sums, const BoneOpt
     A.diagonal().segment<3>(index(4 * i)).array() += stretch;
     A.diagonal().segment<4>(index(4 * i)).array() += change;
   }
-  const Eigen::MatrixXd solved = solve_definite(A, Eigen::MatrixXd(target.transpose())).transpose();
+  const Eigen::MatrixXd solved = A.llt().solve(target.transpose()).transpose();
   if (!solved.allFinite()) return;
   for (std::size_t i = 0; i < free.size(); ++i) D.middleCols<4>(4 * free[i]) = solved.middleCols<4>(index(4 * i));
 }
