@@ -151,6 +151,22 @@ void restore_bones(const SkinnedScene& scene, Rig& rig) {
   }
 }
 
+/// Bones that move control point v, each once, with their weights. A part without skin has one bone and no influences.
+std::vector<std::pair<Index, double>> influences_at(const Part& part, const ControlPoints& mesh, std::size_t v,
+                                                    const std::vector<Index>& bone_of_joint) {
+  if (!part.skinned) return {{bone_of_joint.front(), 1.0}};
+  std::vector<std::pair<Index, double>> row;
+  for (std::size_t i = mesh.first_influence[v]; i < mesh.first_influence[v + 1]; ++i) {
+    const Index bone = bone_of_joint[mesh.joints[i]];
+    const auto found = std::find_if(row.begin(), row.end(), [&](const auto& entry) { return entry.first == bone; });
+    if (found != row.end())
+      found->second += mesh.weights[i];
+    else
+      row.emplace_back(bone, mesh.weights[i]);
+  }
+  return row;
+}
+
 /// Weights of all parts, packed: K is that of the fullest vertex, or what the writer noted.
 void pack(const SkinnedScene& scene, const Bones& bones, Rig& rig) {
   std::size_t slots = 1;
@@ -164,21 +180,11 @@ void pack(const SkinnedScene& scene, const Bones& bones, Rig& rig) {
   const Json noted = scene.fact("influences");
   if (noted.is_number_unsigned() && noted.get<std::size_t>() <= room) slots = std::max(slots, noted.get<std::size_t>());
   rig.weights.influences = static_cast<int>(slots);
-  std::vector<std::pair<Index, double>> row;
   for (std::size_t p = 0; p < scene.parts.size(); ++p) {
     const Part& part = scene.parts[p];
     const ControlPoints& mesh = scene.points(part);
     for (std::size_t v = 0; v < static_cast<std::size_t>(mesh.positions.cols()); ++v) {
-      row.clear();
-      if (!part.skinned) row.emplace_back(bones.of_part[p][0], 1.0);
-      for (std::size_t i = mesh.first_influence[v]; part.skinned && i < mesh.first_influence[v + 1]; ++i) {
-        const Index bone = bones.of_part[p][mesh.joints[i]];
-        const auto found = std::find_if(row.begin(), row.end(), [&](const auto& entry) { return entry.first == bone; });
-        if (found != row.end())
-          found->second += mesh.weights[i];
-        else
-          row.emplace_back(bone, mesh.weights[i]);
-      }
+      auto row = influences_at(part, mesh, v, bones.of_part[p]);
       std::sort(row.begin(), row.end(), [](const auto& a, const auto& b) {
         return a.second != b.second ? a.second > b.second : a.first < b.first;
       });

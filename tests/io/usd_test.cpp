@@ -344,6 +344,29 @@ TEST(ReadUsd, ClipsAreChosenByNameOrNumber) {
                      [&] { read_usd_sequence(folder / "rig.usda", options); });
 }
 
+TEST(ReadUsd, AMeshThatNothingSkinsFollowsABoneOfItsOwn) {
+  const test::TemporaryFolder folder;
+  const Rig rig = test::gltf_case("clips");
+  write_usd_rig(folder / "rig.usda", rig);
+  const std::string beside = triangle(
+      "double3 xformOp:translate = (0, 3, 0)\n"
+      "uniform token[] xformOpOrder = [\"xformOp:translate\"]");
+  const std::vector<std::byte> written = read_file(folder / "rig.usda");
+  std::string layer(reinterpret_cast<const char*>(written.data()), written.size());
+  layer += beside.substr(beside.find("def Mesh"));
+  const Rig read = parse_usd_rig(test::bytes_of(layer), {});
+  const std::size_t first = rig.vertex_count();
+  ASSERT_EQ(read.vertex_count(), first + 3);
+  ASSERT_EQ(read.bone_count(), rig.bone_count() + 1);
+  EXPECT_EQ(read.bones.back().name, "m");
+  const auto slots = static_cast<std::size_t>(read.weights.influences);
+  for (std::size_t v = first; v < first + 3; ++v) {
+    EXPECT_EQ(read.weights.bones[v * slots], rig.bone_count());
+    EXPECT_EQ(read.weights.values[v * slots], 1.0F);
+  }
+  EXPECT_EQ(Eigen::Vector3f(read.rest.positions.col(static_cast<Eigen::Index>(first))), Eigen::Vector3f(0, 3, 0));
+}
+
 TEST(ReadUsd, AMovingMeshIsNoRig) {
   const test::TemporaryFolder folder;
   write_usd_sequence(folder / "s.usda", test::small_sequence(3));
