@@ -134,7 +134,9 @@ TEST_F(FirstSteps, TheErrorBetweenKeysIsPrintedBesideThatAtThem) {
   EXPECT_GT(between["rmse_percent"].get<double>(), 0);
   const Result evaluated = run({"evaluate", "r.glb", "walk.pc2", "--json"});
   EXPECT_EQ(json::parse(evaluated.out)["between"], between);
-  EXPECT_NE(run({"solve", "walk.pc2", "-o", "r.glb", "--bones", "8"}).out.find("between %"), std::string::npos);
+  const std::string table = run({"solve", "walk.pc2", "-o", "r.glb", "--bones", "8"}).out;
+  for (const char* column : {"between %", "normals °", "played °"})
+    EXPECT_NE(table.find(column), std::string::npos) << column;
 }
 
 TEST_F(FirstSteps, ReducedRigsAreFittedAnewWhereThatPays) {

@@ -101,7 +101,8 @@ void run(const Request& request) {
     fmt::print("between     {} % half-way between keys, at most {} %\n", short_number(between->rmse_percent),
                short_number(between->max_percent));
   fmt::print("distortion  {} %\n", short_number(errors.distortion_percent));
-  fmt::print("normals     {}°\n", short_number(errors.normal_degrees));
+  fmt::print("normals     {}° of the surfaces, {}° as a player skins them\n", short_number(errors.normal_degrees),
+             short_number(errors.played_degrees));
   fmt::print("max         {} % of the diagonal, {} in its unit (frame {}, vertex {})\n",
              short_number(errors.max_percent), short_number(errors.max_distance), errors.worst_frame,
              errors.worst_vertex);

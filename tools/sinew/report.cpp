@@ -186,7 +186,7 @@ void print_table(const std::vector<std::string>& header, const std::vector<std::
 }
 
 std::vector<std::string> result_header() {
-  return {"bones", "influences", "E_RMS", "RMSE %", "between %", "normals °", "max %", "seconds", "file"};
+  return {"bones", "influences", "E_RMS", "RMSE %", "between %", "normals °", "played °", "max %", "seconds", "file"};
 }
 
 std::vector<std::string> result_row(const Rig& rig, const Errors& errors, const std::optional<ErrorsBetween>& between,
@@ -197,6 +197,7 @@ std::vector<std::string> result_row(const Rig& rig, const Errors& errors, const 
           short_number(errors.rmse_percent),
           between ? short_number(between->rmse_percent) : "-",
           short_number(errors.normal_degrees),
+          short_number(errors.played_degrees),
           short_number(errors.max_percent),
           short_number(seconds),
           file};

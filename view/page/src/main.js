@@ -403,4 +403,5 @@ window.sinew = {
   shownFrame: (playing) => { state.playing = playing; const frame = shownFrame(); state.playing = false; return frame; },
   heat, setShow, setColor, setRank, pickBone, goToWorst, openFile,
   gpuPositions: () => stage.readBack(),
+  gpuNormals: () => stage.readBack(true),
 };

@@ -168,6 +168,7 @@ export class Model {
     this.rank = Math.max(...meshes.map((mesh) => mesh.geometry.morphAttributes.position?.length ?? 0));
     this.morphs = new Float32Array(3 * this.rank * this.vertexCount);
     this.morphNormals = new Float32Array(3 * this.rank * this.vertexCount);
+    this.bent = meshes.some((mesh) => mesh.geometry.morphAttributes.normal?.length > 0);
     this.morphMeshes = meshes;
     let base = 0;
     for (const mesh of meshes) {

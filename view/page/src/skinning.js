@@ -42,6 +42,8 @@ export const skinningUniforms = (model) => {
     },
     tBones: { value: texelTexture(3 * model.boneCount) },
     tMorphs: { value: texelTexture(model.rank * model.vertexCount, (data) => copy3(data, model.morphs)) },
+    tMorphNormals: { value: model.bent ? texelTexture(model.rank * model.vertexCount, (data) => copy3(data, model.morphNormals)) : texelTexture(1) },
+    bent: { value: model.bent },
     tCoefficients: { value: texelTexture(model.rank) },
     tAtoms: {
       value: twoLayer ? pairTexture(twoLayer.atoms, twoLayer.atomSlots, twoLayer.atomBones, twoLayer.atomWeights) : texelTexture(1),
@@ -56,6 +58,9 @@ export const skinningUniforms = (model) => {
 function copy3(data, values) {
   for (let i = 0; i < values.length / 3; ++i) for (let c = 0; c < 3; ++c) data[4 * i + c] = values[3 * i + c];
 }
+
+/** Normals of the rest pose by vertex number, for passes that have no vertex attributes. */
+export const normalTexture = (model) => texelTexture(model.vertexCount, (data) => copy3(data, model.normals));
 
 /** Sends the pose that the model has now to the textures. */
 export function updatePose(uniforms, model) {
@@ -74,7 +79,8 @@ export function updatePose(uniforms, model) {
 }
 
 export const skinningShader = /* glsl */ `
-uniform highp sampler2D tRest, tWeights, tBones, tMorphs, tCoefficients, tAtoms;
+uniform highp sampler2D tRest, tWeights, tBones, tMorphs, tMorphNormals, tCoefficients, tAtoms;
+uniform bool bent;  // the corrections have offsets of normals
 uniform int pairs, atomPairs, acting, vertexCount;
 
 vec4 texel(highp sampler2D t, int i) {
@@ -117,14 +123,18 @@ Rows blend(int v) {
   return rows;
 }
 
-vec3 corrected(int v) {
-  vec3 p = texel(tRest, v).xyz;
+vec3 offset(highp sampler2D targets, int v) {
+  vec3 sum = vec3(0);
   for (int i = 0; i < acting; ++i) {
     vec4 target = texel(tCoefficients, i);  // coefficient, number
-    p += target.x * texel(tMorphs, int(target.y + 0.5) * vertexCount + v).xyz;
+    sum += target.x * texel(targets, int(target.y + 0.5) * vertexCount + v).xyz;
   }
-  return p;
+  return sum;
 }
+
+vec3 corrected(int v) { return texel(tRest, v).xyz + offset(tMorphs, v); }
+
+vec3 corrected_normal(int v, vec3 n) { return bent ? n + offset(tMorphNormals, v) : n; }
 
 vec3 skinned(Rows rows, vec3 p) {
   vec4 q = vec4(p, 1);

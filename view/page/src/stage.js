@@ -7,7 +7,7 @@ import {
 import { OrbitControls } from 'three/addons/controls/OrbitControls.js';
 import { BoneView } from './bones.js';
 import { CLAY } from './colors.js';
-import { skinningShader, skinningUniforms, updatePose } from './skinning.js';
+import { normalTexture, skinningShader, skinningUniforms, updatePose } from './skinning.js';
 import { PLAIN_VERTEX, SKINNED_VERTEX, surfaces } from './surface.js';
 
 const ORIGINAL = [0.78, 0.66, 0.5];
@@ -16,11 +16,16 @@ const READ_BACK = /* glsl */ `
 precision highp float;
 precision highp int;
 ${skinningShader}
+uniform highp sampler2D tNormals;
+uniform bool wantNormals;
 uniform int targetWidth;
 out vec4 outColor;
 void main() {
   int v = int(gl_FragCoord.y) * targetWidth + int(gl_FragCoord.x);
-  outColor = v < vertexCount ? vec4(skinned(blend(v), corrected(v)), 1) : vec4(0);
+  outColor = vec4(0);
+  if (v >= vertexCount) return;
+  Rows rows = blend(v);
+  outColor.xyz = wantNormals ? turned(rows, corrected_normal(v, texel(tNormals, v).xyz)) : skinned(rows, corrected(v));
 }`;
 
 const MARK_FRAGMENT = /* glsl */ `
@@ -254,17 +259,21 @@ export class Stage {
     normal.needsUpdate = true;
   }
 
-  /** Positions as the shader computes them, read back from the GPU; null where the device has no float targets. */
-  readBack() {
+  /** Positions or normals (of any length) as the shader computes them, read back from the GPU; null where the device has
+   *  no float targets. */
+  readBack(wantNormals = false) {
     if (!this.renderer.getContext().getExtension('EXT_color_buffer_float')) return null;
     const width = Math.min(2048, this.model.vertexCount);
     const height = Math.ceil(this.model.vertexCount / width);
+    const normals = normalTexture(this.model);
     const target = new WebGLRenderTarget(width, height, { type: FloatType, format: RGBAFormat, minFilter: NearestFilter, magFilter: NearestFilter, depthBuffer: false });
     const material = new ShaderMaterial({
       glslVersion: GLSL3,
       vertexShader: 'void main() { gl_Position = vec4(position.xy, 0, 1); }',
       fragmentShader: READ_BACK,
-      uniforms: { ...this.uniforms, targetWidth: { value: width } },
+      uniforms: {
+        ...this.uniforms, targetWidth: { value: width }, wantNormals: { value: wantNormals }, tNormals: { value: normals },
+      },
       depthTest: false,
     });
     const quad = new Mesh(new PlaneGeometry(2, 2), material);
@@ -278,6 +287,7 @@ export class Stage {
     this.renderer.readRenderTargetPixels(target, 0, 0, width, height, pixels);
     this.renderer.setRenderTarget(null);
     target.dispose();
+    normals.dispose();
     material.dispose();
     const out = new Float32Array(3 * this.model.vertexCount);
     for (let v = 0; v < this.model.vertexCount; ++v) for (let c = 0; c < 3; ++c) out[3 * v + c] = pixels[4 * v + c];

@@ -49,7 +49,7 @@ ${INPUTS}
 void main() {
   Rows rows = blend(gl_VertexID);
   vec4 view = modelViewMatrix * vec4(skinned(rows, corrected(gl_VertexID)), 1);
-  vNormal = normalMatrix * turned(rows, normal);
+  vNormal = normalMatrix * turned(rows, corrected_normal(gl_VertexID, normal));
   vView = view.xyz;
   passOn();
   gl_Position = projectionMatrix * view;

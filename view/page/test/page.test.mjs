@@ -155,6 +155,39 @@ test('the rank slider lowers the error it shows', async () => {
   await page.close();
 });
 
+test('the shader adds the corrections of normals that the file has', async () => {
+  const html = join(folder, 'corrected.html');
+  run('view', solved('corrected'), '--against', sequence, '-o', html);
+  const { page, problems } = await open(html);
+  const apart = await page.evaluate(() => {
+    const { model } = window.sinew;
+    window.sinew.goTo(5);
+    const shown = window.sinew.gpuNormals();
+    const largest = { corrected: 0, plain: 0 };
+    for (let v = 0; v < model.vertexCount; ++v) {
+      const F = new Float64Array(9);
+      for (let k = 0; k < model.slots; ++k)
+        for (let r = 0; r < 3; ++r)
+          for (let c = 0; c < 3; ++c)
+            F[3 * r + c] += model.weights[v * model.slots + k] * model.matrices[12 * model.weightBones[v * model.slots + k] + 4 * r + c];
+      for (const key of ['corrected', 'plain']) {
+        const n = [0, 1, 2].map((c) => {
+          let sum = model.normals[3 * v + c];
+          if (key === 'corrected') model.coefficients.forEach((q, i) => { sum += q * model.morphNormals[3 * (i * model.vertexCount + v) + c]; });
+          return sum;
+        });
+        for (let r = 0; r < 3; ++r)
+          largest[key] = Math.max(largest[key], Math.abs(F[3 * r] * n[0] + F[3 * r + 1] * n[1] + F[3 * r + 2] * n[2] - shown[3 * v + r]));
+      }
+    }
+    return largest;
+  });
+  assert.ok(apart.corrected < 1e-5, `${apart.corrected}`);
+  assert.ok(apart.plain > 0.05, `${apart.plain}: the corrections of this rig turn normals`);
+  assert.deepEqual(problems, []);
+  await page.close();
+});
+
 test('a corrupt file dropped on the page gives a sentence, and the page lives on', async () => {
   const html = join(folder, 'drop.html');
   run('view', solved('K4'), '-o', html);
