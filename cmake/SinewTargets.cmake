@@ -2,13 +2,15 @@
 function(sinew_compile_options target)
   target_compile_features(${target} PUBLIC cxx_std_20)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
-  target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion)
+  set(host $<COMPILE_LANGUAGE:C,CXX>)  # nvcc takes neither
+  target_compile_options(${target} PRIVATE "$<${host}:-Wall;-Wextra;-Wshadow;-Wconversion;-Wno-sign-conversion>")
   if(SINEW_SANITIZE)
-    target_compile_options(${target} PRIVATE -fsanitize=${SINEW_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+    target_compile_options(${target} PRIVATE
+      "$<${host}:-fsanitize=${SINEW_SANITIZE};-fno-omit-frame-pointer;-fno-sanitize-recover=all>")
     target_link_options(${target} PUBLIC -fsanitize=${SINEW_SANITIZE})
   endif()
   if(SINEW_MARCH)
-    target_compile_options(${target} PRIVATE -march=${SINEW_MARCH})
+    target_compile_options(${target} PRIVATE "$<${host}:-march=${SINEW_MARCH}>")
   endif()
 endfunction()
 

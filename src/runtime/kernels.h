@@ -50,6 +50,9 @@ const Kernels& best_kernels();
 /// Every compiled set that this processor has, for tests and benchmarks. Not thread-safe.
 std::vector<const Kernels*> all_simd_kernels();
 
+/// What sinew_skin refuses, before it does anything.
+sinew_status check_arguments(const sinew_model& model, const sinew_poses& poses);
+
 /// sinew_skin with a given set.
 sinew_status skin_with(const Kernels& kernels, const sinew_model& model, const sinew_poses& poses);
 

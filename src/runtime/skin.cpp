@@ -96,6 +96,17 @@ bool complete(const sinew_weights& weights) {
          (weights.influences == 0 || weights.indices16 != nullptr || weights.indices32 != nullptr);
 }
 
+sinew_status check_indices(const sinew_weights& weights, std::size_t rows, std::size_t bones) {
+  if (weights.influences < 0) return sinew_bad_size;
+  if (!complete(weights)) return sinew_missing_buffer;
+  const std::size_t slots = rows * static_cast<std::size_t>(weights.influences);
+  for (std::size_t i = 0; i < slots; ++i)
+    if ((weights.indices16 != nullptr ? weights.indices16[i] : weights.indices32[i]) >= bones) return sinew_bad_index;
+  return sinew_ok;
+}
+
+}  // namespace
+
 sinew_status check_arguments(const sinew_model& model, const sinew_poses& poses) {
   constexpr std::size_t kPoint = 3 * sizeof(float);
   if (model.vertices == 0 || poses.count == 0) return sinew_ok;
@@ -114,17 +125,6 @@ sinew_status check_arguments(const sinew_model& model, const sinew_poses& poses)
     return sinew_missing_buffer;
   return sinew_ok;
 }
-
-sinew_status check_indices(const sinew_weights& weights, std::size_t rows, std::size_t bones) {
-  if (weights.influences < 0) return sinew_bad_size;
-  if (!complete(weights)) return sinew_missing_buffer;
-  const std::size_t slots = rows * static_cast<std::size_t>(weights.influences);
-  for (std::size_t i = 0; i < slots; ++i)
-    if ((weights.indices16 != nullptr ? weights.indices16[i] : weights.indices32[i]) >= bones) return sinew_bad_index;
-  return sinew_ok;
-}
-
-}  // namespace
 
 sinew_status skin_with(const Kernels& kernels, const sinew_model& model, const sinew_poses& poses) {
   if (const sinew_status status = check_arguments(model, poses); status != sinew_ok) return status;

@@ -63,6 +63,7 @@ const std::map<std::string, std::string> kLibraries{
     {"zstd", "zstd"},
     {"nanoflann", "nanoflann"},
     {"CLI11", "CLI/"},
+    {"CUDA", "cuda_"},
     {"GoogleTest", "gtest/"},
     {"Google Benchmark", "benchmark/"},
 };
@@ -109,7 +110,8 @@ std::vector<Source> sources() {
     for (const auto& entry : fs::recursive_directory_iterator(base)) {
       const fs::path& path = entry.path();
       const std::string inside = fs::relative(path, base).generic_string();
-      if ((path.extension() == ".cpp" || path.extension() == ".h") && inside.find('/') != std::string::npos)
+      const std::string kind = path.extension().string();
+      if ((kind == ".cpp" || kind == ".h" || kind == ".cu") && inside.find('/') != std::string::npos)
         out.push_back({path, inside});
     }
   return out;

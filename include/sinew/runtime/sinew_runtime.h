@@ -76,7 +76,9 @@ typedef enum sinew_status {
   sinew_ok = 0,
   sinew_missing_buffer = 1, /* a pointer that the model needs is NULL */
   sinew_bad_index = 2,      /* an index is not below the number of bones */
-  sinew_bad_size = 3        /* a count or stride outside its range */
+  sinew_bad_size = 3,       /* a count or stride outside its range */
+  sinew_no_device = 4,      /* sinew_cuda.h: no GPU, or a library built without CUDA */
+  sinew_device_failed = 5   /* sinew_cuda.h: CUDA refused a launch */
 } sinew_status;
 
 /* Skins every vertex in every pose. Normals follow the model's rule; one that vanishes is written as zero. Indices are
