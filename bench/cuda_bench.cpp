@@ -50,9 +50,11 @@ struct Size {
   std::size_t vertices = 8192, poses = 1000, bones = 60;
 };
 
-/// Weights as meshes have them: neighbours share their bones, and the bones wander along the vertex order. Scattered:
-/// every row has bones of its own choice.
-PackedWeights sparse_weights(std::size_t rows, std::size_t slots, std::size_t bones, bool scattered,
+enum class Order { mesh, ring, scattered };
+
+/// Weights as meshes have them: neighbours share their bones, and the bones wander along the vertex order. Ring: a row
+/// has `slots` bones that follow each other. Scattered: every row has bones of its own choice.
+PackedWeights sparse_weights(std::size_t rows, std::size_t slots, std::size_t bones, Order order,
                              std::mt19937& random) {
   std::vector<std::uint32_t> index(rows * slots);
   std::vector<float> value(rows * slots);
@@ -60,8 +62,10 @@ PackedWeights sparse_weights(std::size_t rows, std::size_t slots, std::size_t bo
   for (std::size_t row = 0; row < rows; ++row) {
     float sum = 0;
     for (std::size_t k = 0; k < slots; ++k) {
-      const std::size_t near = row * bones / rows + (row / 7 + 3 * k) % std::min<std::size_t>(bones, 16);
-      index[row * slots + k] = static_cast<std::uint32_t>((scattered ? random() : near) % bones);
+      const std::size_t from = row * bones / rows;
+      const std::size_t near = from + (row / 7 + 3 * k) % std::min<std::size_t>(bones, 16);
+      const std::size_t bone = order == Order::mesh ? near : order == Order::ring ? from + k : random();
+      index[row * slots + k] = static_cast<std::uint32_t>(bone % bones);
       sum += value[row * slots + k] = uniform(random);
     }
     for (std::size_t k = 0; k < slots; ++k) value[row * slots + k] /= sum;
@@ -106,11 +110,12 @@ Bench make_bench(const Size& size, const Shape& shape) {
     for (float& x : *values) x = uniform(random);
   const std::size_t over = shape.virtual_bones != 0 ? shape.virtual_bones : size.bones;
   b.weights = shape.slots == 0 ? dense_weights(size.vertices, size.bones, random)
-                               : sparse_weights(size.vertices, shape.slots, over, shape.scattered, random);
+                               : sparse_weights(size.vertices, shape.slots, over,
+                                                shape.scattered ? Order::scattered : Order::mesh, random);
   if (shape.virtual_bones != 0)
     b.dictionary = shape.dictionary_slots == 0
                        ? dense_weights(shape.virtual_bones, size.bones, random)
-                       : sparse_weights(shape.virtual_bones, shape.dictionary_slots, size.bones, true, random);
+                       : sparse_weights(shape.virtual_bones, shape.dictionary_slots, size.bones, Order::ring, random);
   const auto up = [](const PackedWeights& w) {
     return sinew_weights{w.influences, device(w.indices16), device(w.indices32), device(w.values)};
   };
@@ -209,14 +214,14 @@ void line(const char* what, double seconds, const char* ratio_of, double ratio) 
 
 /// Every plan for a model: how kernels were tuned.
 void plans(const char* what, Bench& b) {
-  for (const bool staged : {true, false})
-    for (const std::size_t run : {1, 4, 8, 16, 32}) {
-      if (staged && sinew::cuda::blended_bones(b.model) > 800) continue;
-      const SkinPlan plan{staged, run};
+  for (const std::uint32_t at_once : {0, 1, 2, 4})
+    for (const std::size_t run : {4, 8, 16, 32}) {
+      if (at_once * sinew::cuda::blended_bones(b.model) > 800) continue;
+      const SkinPlan plan{at_once, run, run};
       const double t = race({[&] {
         if (skin_planned(b.model, b.poses, plan, nullptr) != sinew_ok) std::exit(1);
       }})[0];
-      std::printf("  %-28s %-8s %2zu poses per block %9.1f us\n", what, staged ? "staged" : "cached", run, 1e6 * t);
+      std::printf("  %-28s %u palettes at once, %2zu poses per block %9.1f us\n", what, at_once, run, 1e6 * t);
     }
 }
 

@@ -9,55 +9,83 @@
 /// another. Slow, and meant for tests: indices, tiles, ends and the arithmetic are those of the GPU.
 namespace sinew::cuda {
 
-template <int K, Form form>
-void skin_block(const SkinCall& call, std::size_t tile, std::size_t run, bool staged, std::vector<Row>& shared_rows) {
-  constexpr Form kRead = Form::rows;
-  float* const shared = reinterpret_cast<float*>(shared_rows.data());
-  std::vector<SkinThread<K, kRead>> from_shared(kThreads);
-  std::vector<SkinThread<K, form>> from_memory(kThreads);
-  for (int n = 0; n < kThreads; ++n) {
-    from_shared[static_cast<std::size_t>(n)].hold(call, tile, n);
-    from_memory[static_cast<std::size_t>(n)].hold(call, tile, n);
-  }
+/// Threads whose matrices lie as `read`, in shared memory or where the caller has them.
+template <int K, Form form, Form read, Path path>
+void skin_block(const SkinCall& call, std::uint32_t tile, std::size_t run, std::vector<Row>& shared) {
+  std::vector<SkinThread<K, read, path>> threads(kThreads);
   const std::size_t first = run * call.poses_per_block;
+  for (int n = 0; n < kThreads; ++n) threads[static_cast<std::size_t>(n)].hold(call, tile, first, n);
   for (std::size_t pose = first; pose < std::min(call.poses, first + call.poses_per_block); ++pose) {
-    const float* palette = palette_of(call.palettes, call.palette_stride, pose);
-    float* const laid_out = shared + kOutFloats;
-    for (int n = 0; n < kThreads && staged; ++n) stage_palette<form>(palette, call.bones, n, laid_out);
-    for (int i = 0; i < kPerThread; ++i) {
-      for (const auto& thread : from_shared)
-        if (staged) thread.skin(call, pose, laid_out, i, shared);
-      for (const auto& thread : from_memory)
-        if (!staged) thread.skin(call, pose, palette, i, shared);
-      for (const auto& thread : from_memory) {
-        thread.flush(call, call.positions_out, pose, i, shared);
-        thread.flush(call, call.normals_out, pose, i, shared + std::size_t{3} * kThreads);
-      }
-    }
+    const char* palette = call.palettes + pose * call.palette_stride;
+    Row* const laid_out = shared.data() + kOutRows;
+    const bool staged = call.poses_at_once != 0;
+    for (int n = 0; n < kThreads && staged; ++n) stage_palette<form, kThreads>(palette, call.bones, n, laid_out);
+    for (const auto& thread : threads)
+      thread.skin(call, pose, staged ? static_cast<const void*>(laid_out) : palette, shared.data());
+    for (auto& thread : threads) thread.flush(call, pose, shared.data());
+  }
+}
+
+template <int K, Form form, Form read>
+void skin_block(const SkinCall& call, std::uint32_t tile, std::size_t run, std::vector<Row>& shared) {
+  switch (path_of(call, tile)) {
+    case Path::both:
+      return skin_block<K, form, read, Path::both>(call, tile, run, shared);
+    case Path::positions:
+      return skin_block<K, form, read, Path::positions>(call, tile, run, shared);
+    case Path::general:
+      return skin_block<K, form, read, Path::general>(call, tile, run, shared);
   }
 }
 
 template <int K, Form form>
-void skin_blocks(const SkinCall& call, bool staged) {
-  std::vector<Row> shared((kOutFloats + kRowFloats * call.bones) / 4 + 1);
+void skin_blocks(const SkinCall& call) {
+  std::vector<Row> shared(kOutRows + std::size_t{kMatrixRows} * call.bones);
   for (std::size_t run = 0; run < tiles(call.poses, call.poses_per_block); ++run)
-    for (std::size_t tile = 0; tile < tiles(call.vertices, kTile); ++tile)
-      skin_block<K, form>(call, tile, run, staged, shared);
+    for (std::uint32_t tile = 0; tile < tiles(call.vertices, kThreads); ++tile) {
+      if (call.poses_at_once != 0) {
+        skin_block<K, form, Form::rows>(call, tile, run, shared);
+      } else {
+        skin_block<K, form, form>(call, tile, run, shared);
+      }
+    }
 }
 
 template <Form form>
-void skin_blocks(const SkinCall& call, bool staged) {
-  switch (call.weights.influences) {
+void skin_blocks(const SkinCall& call) {
+  switch (held_influences(call)) {
     case 1:
-      return skin_blocks<1, form>(call, staged);
+      return skin_blocks<1, form>(call);
     case 2:
-      return skin_blocks<2, form>(call, staged);
+      return skin_blocks<2, form>(call);
     case 4:
-      return skin_blocks<4, form>(call, staged);
+      return skin_blocks<4, form>(call);
     case 8:
-      return skin_blocks<8, form>(call, staged);
+      return skin_blocks<8, form>(call);
     default:
-      return skin_blocks<0, form>(call, staged);
+      return skin_blocks<0, form>(call);
+  }
+}
+
+inline void blend_blocks(const BlendCall& call) {
+  const std::uint32_t slots = slots_of(call.weights, call.bones);
+  std::vector<Row> palette_rows(std::size_t{kMatrixRows} * call.bones);
+  std::vector<char> memory(DictionaryTile::bytes(slots, call.weights.influences == 0));
+  const DictionaryTile dictionary(memory.data(), slots);
+  for (std::uint32_t tile = 0; tile < tiles(call.rows, kBlendThreads); ++tile) {
+    for (int n = 0; n < kBlendThreads; ++n) dictionary.fill(call, tile, n);
+    for (std::size_t pose = 0; pose < call.poses; ++pose) {
+      const char* palette = call.palettes + pose * call.palette_stride;
+      for (int n = 0; n < kBlendThreads; ++n)
+        stage_palette<Form::columns, kBlendThreads>(palette, call.bones, n, palette_rows.data());
+      for (int n = 0; n < kBlendThreads; ++n) {
+        if (blend_fits(call)) {
+          blend_held(call, pose, tile, n, dictionary, palette_rows.data());
+        } else {
+          blend_read(call, pose, tile * kBlendThreads + static_cast<std::uint32_t>(n), palette);
+        }
+      }
+    }
   }
 }
 
@@ -66,24 +94,11 @@ inline sinew_status skin_on_host(const sinew_model& model, const sinew_poses& po
   if (const sinew_status status = check_device_arguments(model, poses); status != sinew_ok) return status;
   const SkinCall call = skin_call(model, poses, plan);
   if (model.virtual_bones == 0) {
-    skin_blocks<Form::columns>(call, plan.staged);
+    skin_blocks<Form::columns>(call);
     return sinew_ok;
   }
-  const BlendCall blend = blend_call(model, poses);
-  std::vector<Row> shared(kRows * model.bones);
-  auto* const laid_out = reinterpret_cast<float*>(shared.data());
-  for (std::size_t pose = 0; pose < poses.count; ++pose) {
-    const float* palette = palette_of(blend.palettes, blend.palette_stride, pose);
-    for (int n = 0; n < kThreads; ++n) stage_palette<Form::columns>(palette, blend.bones, n, laid_out);
-    for (std::size_t row = 0; row < tiles(blend.rows, kThreads) * kThreads; ++row) {
-      if (plan.staged) {
-        blend_virtual_bone<Form::rows>(blend, pose, row, laid_out);
-      } else {
-        blend_virtual_bone<Form::columns>(blend, pose, row, palette);
-      }
-    }
-  }
-  skin_blocks<Form::rows>(call, plan.staged);
+  blend_blocks(blend_call(model, poses, plan));
+  skin_blocks<Form::rows>(call);
   return sinew_ok;
 }
 

@@ -10,55 +10,106 @@
 namespace sinew::cuda {
 namespace {
 
-constexpr std::size_t kOutBytes = kOutFloats * sizeof(float);
+constexpr int kMinBlocks = 4;  // per multiprocessor: bounds registers
 
-/// Shared memory: results of a tile, then the palette of the current pose.
+/// Shared memory: results of the block's vertices, then the palettes of a few poses and of the next few.
 extern __shared__ Row shared_rows[];
 
-template <int K, Form form, bool staged>
-__global__ void __launch_bounds__(kThreads) skin_kernel(const __grid_constant__ SkinCall call, unsigned tile_count) {
-  float* const shared = reinterpret_cast<float*>(shared_rows);
-  const int number = static_cast<int>(threadIdx.x);
-  SkinThread<K, staged ? Form::rows : form> thread;
-  thread.hold(call, blockIdx.x % tile_count, number);
-  const std::size_t first = blockIdx.x / tile_count * call.poses_per_block;
-  const std::size_t last = min(call.poses, first + call.poses_per_block);
-  for (std::size_t pose = first; pose < last; ++pose) {
-    const float* palette = palette_of(call.palettes, call.palette_stride, pose);
-    if (staged) {
-      __syncthreads();
-      stage_palette<form>(palette, call.bones, number, shared + kOutFloats);
-      __syncthreads();
-      palette = shared + kOutFloats;
+/// Skins a pose. Results wait in one of two buffers, so that a warp may go on while some of its lanes still write.
+template <int K, Form form, Path path>
+__device__ void skin_pose(const SkinCall& call, std::size_t pose, const void* palette, Row* out,
+                          SkinThread<K, form, path>& thread) {
+  thread.skin(call, pose, palette, out);
+  __syncwarp();
+  thread.flush(call, pose, out);
+}
+
+/// Palettes of poses [first, last): in one go where they follow each other in memory.
+template <Form form>
+__device__ void stage_palettes(const SkinCall& call, std::size_t first, std::size_t last, Row* to) {
+  const int thread = static_cast<int>(threadIdx.x);
+  const char* palette = call.palettes + first * call.palette_stride;
+  if (first < last && call.palette_stride == matrix_offset<form>(call.bones)) {
+    stage_palette<form, kThreads>(palette, call.bones * static_cast<unsigned>(last - first), thread, to);
+    return;
+  }
+  SINEW_NO_UNROLL
+  for (std::size_t pose = first; pose < last; ++pose, palette += call.palette_stride, to += kMatrixRows * call.bones)
+    stage_palette<form, kThreads>(palette, call.bones, thread, to);
+}
+
+template <int K, Form form, bool staged, Path path>
+__device__ void skin_block(const SkinCall& call, unsigned tile, std::size_t pose, std::size_t last) {
+  SkinThread<K, staged ? Form::rows : form, path> thread;
+  thread.hold(call, tile, pose, static_cast<int>(threadIdx.x));
+  Row* out = shared_rows;
+  Row* next_out = shared_rows + kOutRows;
+  const auto turn = [](Row*& one, Row*& other) {
+    Row* const first = one;
+    one = other;
+    other = first;
+  };
+  if (!staged) {
+    const char* palette = call.palettes + pose * call.palette_stride;
+    for (; pose < last; ++pose, palette += call.palette_stride) {
+      skin_pose(call, pose, palette, out, thread);
+      turn(out, next_out);
     }
-#pragma unroll
-    for (int i = 0; i < kPerThread; ++i) {
-      thread.skin(call, pose, palette, i, shared);
-      __syncwarp();
-      thread.flush(call, call.positions_out, pose, i, shared);
-      thread.flush(call, call.normals_out, pose, i, shared + 3 * kThreads);
-      __syncwarp();
+    return;
+  }
+  const unsigned size = kMatrixRows * call.bones;
+  Row* laid_out = shared_rows + 2 * kOutRows;
+  Row* laid_next = laid_out + size * call.poses_at_once;
+  stage_palettes<form>(call, pose, min(last, pose + call.poses_at_once), laid_out);
+  while (pose < last) {
+    __syncthreads();
+    const std::size_t end = min(last, pose + call.poses_at_once);
+    stage_palettes<form>(call, end, min(last, end + call.poses_at_once), laid_next);
+    const Row* palette = laid_out;
+    for (auto left = static_cast<int>(end - pose); left > 0; --left, ++pose, palette += size) {
+      skin_pose(call, pose, palette, out, thread);
+      turn(out, next_out);
     }
+    turn(laid_out, laid_next);
   }
 }
 
-template <bool staged>
-__global__ void __launch_bounds__(kThreads)
-    blend_kernel(const __grid_constant__ BlendCall call, unsigned tile_count, std::size_t poses_per_block) {
-  float* const shared = reinterpret_cast<float*>(shared_rows);
+template <int K, Form form, bool staged>
+__global__ void __launch_bounds__(kThreads, kMinBlocks)
+    skin_kernel(const __grid_constant__ SkinCall call, unsigned tile_count) {
+  const unsigned tile = blockIdx.x % tile_count;
+  const std::size_t pose = blockIdx.x / tile_count * call.poses_per_block;
+  const std::size_t last = min(call.poses, pose + call.poses_per_block);
+  const Path path = path_of(call, tile);
+  if (path == Path::both) {
+    skin_block<K, form, staged, Path::both>(call, tile, pose, last);
+  } else if (path == Path::positions) {
+    skin_block<K, form, staged, Path::positions>(call, tile, pose, last);
+  } else {
+    skin_block<K, form, staged, Path::general>(call, tile, pose, last);
+  }
+}
+
+template <bool held>
+__global__ void __launch_bounds__(kBlendThreads)
+    blend_kernel(const __grid_constant__ BlendCall call, unsigned tile_count) {
   const int number = static_cast<int>(threadIdx.x);
-  const std::size_t row = blockIdx.x % tile_count * kThreads + threadIdx.x;
-  const std::size_t first = blockIdx.x / tile_count * poses_per_block;
-  const std::size_t last = min(call.poses, first + poses_per_block);
+  const unsigned tile = blockIdx.x % tile_count;
+  Row* const laid_out = shared_rows;
+  const DictionaryTile dictionary(shared_rows + kMatrixRows * call.bones, slots_of(call.weights, call.bones));
+  if (held) dictionary.fill(call, tile, number);
+  const std::size_t first = blockIdx.x / tile_count * call.poses_per_block;
+  const std::size_t last = min(call.poses, first + call.poses_per_block);
   for (std::size_t pose = first; pose < last; ++pose) {
-    const float* palette = palette_of(call.palettes, call.palette_stride, pose);
-    if (staged) {
+    const char* palette = call.palettes + pose * call.palette_stride;
+    if (held) {
       __syncthreads();
-      stage_palette<Form::columns>(palette, call.bones, number, shared);
+      stage_palette<Form::columns, kBlendThreads>(palette, call.bones, number, laid_out);
       __syncthreads();
-      palette = shared;
+      blend_held(call, pose, tile, number, dictionary, laid_out);
+    } else {
+      blend_read(call, pose, tile * kBlendThreads + threadIdx.x, palette);
     }
-    blend_virtual_bone<staged ? Form::rows : Form::columns>(call, pose, row, palette);
   }
 }
 
@@ -78,10 +129,10 @@ bool allow_shared(Kernel kernel, std::size_t bytes) {
 
 template <int K, Form form, bool staged>
 sinew_status launch_skin(const SkinCall& call, cudaStream_t stream) {
-  const auto tile_count = static_cast<unsigned>(tiles(call.vertices, kTile));
+  const auto tile_count = static_cast<unsigned>(tiles(call.vertices, kThreads));
   const unsigned blocks = grid_size(tile_count, call.poses, call.poses_per_block);
   if (blocks == 0) return sinew_bad_size;
-  const std::size_t bytes = kOutBytes + (staged ? call.bones * kRowFloats * sizeof(float) : 0);
+  const std::size_t bytes = 2 * kOutRows * sizeof(Row) + 2 * call.poses_at_once * call.bones * kMatrixBytes;
   if (!allow_shared(skin_kernel<K, form, staged>, bytes)) return sinew_device_failed;
   skin_kernel<K, form, staged><<<blocks, kThreads, bytes, stream>>>(call, tile_count);
   return cudaPeekAtLastError() == cudaSuccess ? sinew_ok : sinew_device_failed;
@@ -89,7 +140,7 @@ sinew_status launch_skin(const SkinCall& call, cudaStream_t stream) {
 
 template <Form form, bool staged>
 sinew_status launch_skin(const SkinCall& call, cudaStream_t stream) {
-  switch (call.weights.influences) {
+  switch (held_influences(call)) {
     case 1:
       return launch_skin<1, form, staged>(call, stream);
     case 2:
@@ -117,15 +168,14 @@ sinew_status launch_skin(const SkinCall& call, bool two_layers, bool staged, cud
   return staged ? launch_skin<Form::columns, true>(call, stream) : launch_skin<Form::columns, false>(call, stream);
 }
 
-sinew_status launch_blend(const BlendCall& call, std::size_t poses_per_block, cudaStream_t stream) {
-  const auto tile_count = static_cast<unsigned>(tiles(call.rows, kThreads));
-  const unsigned blocks = grid_size(tile_count, call.poses, poses_per_block);
+sinew_status launch_blend(const BlendCall& call, cudaStream_t stream) {
+  const auto tile_count = static_cast<unsigned>(tiles(call.rows, kBlendThreads));
+  const unsigned blocks = grid_size(tile_count, call.poses, call.poses_per_block);
   if (blocks == 0) return sinew_bad_size;
-  const std::size_t bytes = call.bones * kRowFloats * sizeof(float);
-  if (bytes <= 48 * 1024) {
-    blend_kernel<true><<<blocks, kThreads, bytes, stream>>>(call, tile_count, poses_per_block);
+  if (blend_fits(call)) {
+    blend_kernel<true><<<blocks, kBlendThreads, blend_bytes(call), stream>>>(call, tile_count);
   } else {
-    blend_kernel<false><<<blocks, kThreads, 0, stream>>>(call, tile_count, poses_per_block);
+    blend_kernel<false><<<blocks, kBlendThreads, 0, stream>>>(call, tile_count);
   }
   return cudaPeekAtLastError() == cudaSuccess ? sinew_ok : sinew_device_failed;
 }
@@ -145,10 +195,10 @@ sinew_status skin_planned(const sinew_model& model, const sinew_poses& poses, co
   if (model.vertices == 0 || poses.count == 0) return sinew_ok;
   const bool two_layers = model.virtual_bones != 0;
   if (two_layers) {
-    const sinew_status status = launch_blend(blend_call(model, poses), plan.poses_per_block, stream);
+    const sinew_status status = launch_blend(blend_call(model, poses, plan), stream);
     if (status != sinew_ok) return status;
   }
-  return launch_skin(skin_call(model, poses, plan), two_layers, plan.staged, stream);
+  return launch_skin(skin_call(model, poses, plan), two_layers, plan.poses_at_once != 0, stream);
 }
 
 }  // namespace sinew::cuda

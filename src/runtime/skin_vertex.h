@@ -11,9 +11,11 @@
 #ifdef __CUDACC__
 #define SINEW_HOST_DEVICE __host__ __device__ __forceinline__
 #define SINEW_UNROLL _Pragma("unroll")
+#define SINEW_NO_UNROLL _Pragma("unroll 1")
 #else
 #define SINEW_HOST_DEVICE inline
 #define SINEW_UNROLL
+#define SINEW_NO_UNROLL
 #endif
 
 namespace sinew::runtime {

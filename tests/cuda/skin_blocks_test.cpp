@@ -23,7 +23,7 @@ void expect_oracle(const Shape& shape, const SkinPlan& plan) {
   ASSERT_EQ(skin_on_host(got.model, got.poses, plan), sinew_ok);
   const std::string what = "K=" + std::to_string(shape.influences) + " V=" + std::to_string(shape.vertices) +
                            " virtual=" + std::to_string(shape.virtual_bones) + " stride " +
-                           std::to_string(shape.out_stride) + (plan.staged ? " staged" : "");
+                           std::to_string(shape.out_stride) + (plan.poses_at_once != 0 ? " staged" : "");
   ASSERT_EQ(got.positions.bits(), expected.positions.bits()) << what;
   if (shape.normals) {
     ASSERT_EQ(got.normals.bits(), expected.normals.bits()) << what << ", normals";
@@ -31,13 +31,14 @@ void expect_oracle(const Shape& shape, const SkinPlan& plan) {
 }
 
 void expect_oracle(const Shape& shape) {
-  for (const bool staged : {false, true})
-    for (const std::size_t poses_per_block : {1, 2, 5}) expect_oracle(shape, {staged, poses_per_block});
+  for (const std::uint32_t at_once : {0, 1, 3})
+    for (const std::size_t poses_per_block : {1, 2, 5})
+      expect_oracle(shape, {at_once, poses_per_block, poses_per_block});
 }
 
 TEST(CudaBlocks, GiveTheBitsOfTheRuntimeForEveryInfluenceCountAroundTheEndsOfWarpsAndTiles) {
   for (const int influences : {0, 1, 2, 4, 7, 8, 9, 13})
-    for (const std::size_t vertices : {1, 31, 32, 33, 255, 257, kTile - 1, kTile, kTile + 1}) {
+    for (const std::size_t vertices : {1, 31, 32, 33, kThreads - 1, kThreads, kThreads + 1}) {
       Shape shape;
       shape.influences = influences;
       shape.vertices = vertices;
@@ -113,11 +114,11 @@ TEST(CudaArguments, APlanUsesManyBlocksAndSharedMemoryOnlyForPalettesThatFit) {
   sinew_model model{};
   model.vertices = 8192;
   model.bones = 60;
-  EXPECT_TRUE(plan_skin(model, 1000, 132).staged);
+  EXPECT_GT(plan_skin(model, 1000, 132).poses_at_once, 1U);
   EXPECT_GT(plan_skin(model, 1000, 132).poses_per_block, 1U);
   EXPECT_EQ(plan_skin(model, 1, 132).poses_per_block, 1U);
   model.virtual_bones = 70000;
-  EXPECT_FALSE(plan_skin(model, 1000, 132).staged);
+  EXPECT_EQ(plan_skin(model, 1000, 132).poses_at_once, 0U);
   EXPECT_EQ(sinew_cuda_scratch_floats(&model, 3), 12U * 70000 * 3);
 }
 
