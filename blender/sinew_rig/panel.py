@@ -39,6 +39,8 @@ class SINEW_PT_panel(bpy.types.Panel):
             column.row().prop(settings, "target", expand=True)
         if settings.number_can_be_open:
             column.prop(settings, "open_number")
+        if settings.skeleton and settings.by_itself:
+            column.prop(settings, "detail")
         if not settings.by_itself:
             column.prop(settings, "max_error" if settings.by_error else "bones")
         column.prop(settings, "corrections")

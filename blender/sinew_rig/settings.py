@@ -15,6 +15,11 @@ QUALITIES = (
     ("balanced", "Balanced", "Iterates until it converges"),
     ("best", "Best", "Goes on searching as long as that helps"),
 )
+DETAILS = (
+    ("low", "Low", "Few bones: those that the eye would miss"),
+    ("medium", "Medium", "As many as explain the motion in the fewest numbers"),
+    ("high", "High", "More bones, for small motion as well"),
+)
 TARGETS = (
     ("BONES", "Bones", "Ask for a number of bones"),
     ("ERROR", "Error", "As few bones as reach an error"),
@@ -27,6 +32,8 @@ class SinewSettings(bpy.types.PropertyGroup):
     symmetric: BoolProperty(name="Symmetric", description="Mirrored joints; the rest shape needs a mirror plane")
     target: EnumProperty(name="Target", items=TARGETS, default="BONES")
     open_number: BoolProperty(name="As Many as Help", description="Let the method find the number of bones")
+    detail: EnumProperty(name="Detail", items=DETAILS, default="medium",
+                         description="How many bones a skeleton gets where their number is open")
     bones: IntProperty(name="Bones", default=20, min=1, soft_max=200, max=1024)
     max_error: FloatProperty(name="E_RMS", default=2.0, min=1e-3, description="In the papers' unit: 1000 is the radius")
     corrections: IntProperty(name="Corrections", default=0, min=0, max=1000,
@@ -44,6 +51,8 @@ class SinewSettings(bpy.types.PropertyGroup):
             out["skeleton"] = True
             if self.symmetric:
                 out["symmetric"] = True
+            if self.by_itself:
+                out["detail"] = self.detail
         else:
             out["method"] = self.method
         if self.by_error:

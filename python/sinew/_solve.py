@@ -54,6 +54,7 @@ def solve(
     starts: Optional[int] = None,
     optimize_rest: Optional[bool] = None,
     clusters: Optional[int] = None,
+    detail: Optional[Literal["low", "medium", "high"]] = None,
     free_joints: Optional[bool] = None,
     keep_all_bones: Optional[bool] = None,
     symmetric: Optional[bool] = None,
@@ -91,7 +92,7 @@ def solve(
     Some methods
       influences    bones per vertex, or 'all' (4; flats: all). ssdr, kavan 1 to 8 or all; skeleton 1 to 8; sma, flats.
       transforms    'rigid' or 'affine' (ssdr: rigid; sma: affine).
-      max_error     instead of bones: as few as reach this E_RMS, > 0. ssdr, flats.
+      max_error     instead of bones: as few as reach this E_RMS, > 0. ssdr, flats, skeleton.
       min_bones, max_bones   bounds of that search (1, 128); for skeleton, max_bones is what bones is. ssdr, skeleton.
       smoothness    of the weights over the surface, at least 0 (0; skeleton: 1e-6). ssdr, skeleton.
       iterations    at most this many, at least 0. All methods.
@@ -105,8 +106,9 @@ def solve(
     Only sma: epsilon, rotation tolerance, 1e-6 to 2 (0.05); weights 'nnls', 'tsvd' or 'bounded:D' ('nnls').
     Only flats: flat_solver 'gauss-newton' or 'alternating'; outliers, fraction of vertices beyond a facet, 0 to 0.5
       (chosen); quantile of the one-ring maps, 0.001 to 1 (0.5); starts, 1 to 1000000 (1; best: 400); optimize_rest.
-    Only skeleton: clusters to start from, 1 to 1000 (64); keep_all_bones; free_joints, which may leave the body;
-      symmetric, mirrored joints; root, its name.
+    Only skeleton: detail 'low', 'medium' or 'high' ('medium'), how many bones where their number is open; clusters to
+      start from, 1 to 1000 (64); keep_all_bones; free_joints, which may leave the body; symmetric, mirrored joints;
+      root, its name.
 
     Returns a Rig whose report tells iterations, seconds, errors and termination. The lock of the interpreter is free
     meanwhile. Ctrl-C raises KeyboardInterrupt. Raises TypeError for values of the wrong type and sinew.Error: 'usage'

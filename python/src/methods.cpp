@@ -35,8 +35,8 @@ const std::array<MethodFacts, 6>& methods() {
        {"max_error", "influences", "transforms", "iterations", "flat_solver", "outliers", "quantile", "starts",
         "optimize_rest"}},
       {"skeleton",
-       {"influences", "smoothness", "iterations", "max_bones", "rig", "fit", "clusters", "keep_all_bones",
-        "free_joints", "symmetric", "root"}},
+       {"influences", "smoothness", "iterations", "max_bones", "max_error", "rig", "fit", "clusters", "detail",
+        "keep_all_bones", "free_joints", "symmetric", "root"}},
       {"clusters", {"iterations"}},
   }};
   return all;
@@ -179,11 +179,15 @@ Rig solve_skeleton(const Sequence& sequence, const SolveRequest& request, FitRep
   if (request.influences == 0) misused("a skeleton has 1 to 8 influences per vertex, not all");
   SkeletonOptions options;
   options.clusters = request.clusters;
+  options.detail = request.detail;
   options.free_joints = request.free_joints;
   options.keep_all_bones = request.keep_all_bones;
   options.symmetric = request.symmetric;
   options.root = request.root;
   options.max_bones = request.bones.value_or(request.max_bones.value_or(0));
+  options.max_error = request.max_error.value_or(0);
+  if (options.max_bones > 0 && options.max_error > 0)
+    misused("max_error looks for the number of bones: bones and max_bones give it");
   options.influences = request.influences.value_or(options.influences);
   options.smoothness = request.smoothness.value_or(options.smoothness);
   options.strict_iterations = request.iterations.value_or(options.strict_iterations);
@@ -194,7 +198,8 @@ Rig solve_skeleton(const Sequence& sequence, const SolveRequest& request, FitRep
   options.checkpoint = request.checkpoint;
   if (request.given == nullptr) return sinew::solve_skeleton(sequence, options, report, progress);
   if (request.fit != "joints") misused("method='skeleton' keeps the hierarchy of rig with fit='joints' only");
-  if (options.max_bones > 0) misused("rig brings its own bones: bones and max_bones do not go with it");
+  if (options.max_bones > 0 || options.max_error > 0)
+    misused("rig brings its own bones: bones, max_bones and max_error do not go with it");
   if (options.symmetric) misused("rig brings its own joints: symmetric does not go with it");
   return refit_skeleton(sequence, *request.given, options, report, progress);
 }

@@ -58,6 +58,7 @@ struct SolveRequest {
   bool optimize_rest = false;
   // skeleton
   int clusters = SkeletonOptions{}.clusters;
+  Detail detail = Detail::medium;
   bool free_joints = false;
   bool keep_all_bones = false;
   bool symmetric = false;

@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <set>
@@ -119,6 +120,8 @@ void set_method_options(OptionReader& options, SolveRequest& request) {
   request.starts = options.integer("starts", 1, 1000000).value_or(0);
   request.optimize_rest = options.flag("optimize_rest").value_or(false);
   request.clusters = options.integer("clusters", 1, 1000).value_or(request.clusters);
+  if (const auto detail = options.word("detail", {"low", "medium", "high"}))
+    request.detail = std::array{Detail::low, Detail::medium, Detail::high}[*detail];
   request.free_joints = options.flag("free_joints").value_or(false);
   request.keep_all_bones = options.flag("keep_all_bones").value_or(false);
   request.symmetric = options.flag("symmetric").value_or(false);

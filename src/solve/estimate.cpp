@@ -79,7 +79,7 @@ SolveEstimate skeleton(const Numbers& n, const SolveSize& size) {
   const double frames = times * n.F;
   out.bytes = common_bytes(n) + 3.5 * times * n.frames + (times - 1) * n.frames + 700 * patches * patches +
               800 * frames * patches;
-  const double some = frames / std::ceil(frames / 110);
+  const double some = frames / std::ceil(frames / 60);
   const auto round = [&](double vertices, double bones) {
     return 1e-7 * std::min(n.V, vertices) * bones + 2.9e-7 * some * bones * bones;
   };
@@ -87,7 +87,7 @@ SolveEstimate skeleton(const Numbers& n, const SolveSize& size) {
     const double left = std::min(n.B, 45.0);  // bones, most of the time
     out.seconds = 1.1e-5 * n.V * n.B + 400 * round(1500, left);
   } else {
-    const double moves = size.quality == Quality::fast ? 0 : size.quality == Quality::balanced ? 110 : 200;
+    const double moves = size.quality == Quality::fast ? 0 : size.quality == Quality::balanced ? 50 : 200;
     out.seconds = 3.3e-7 * n.V * frames * n.B + (100 + 25 * moves) * round(1000, n.B);
   }
   return out;

@@ -122,7 +122,7 @@ def test_options_that_exclude_each_other_are_refused(sequence, rig):
         (dict(rig=rig, method="sma", bones=2), "bones does not go with rig"),
         (dict(rig=rig, method="skeleton", fit="all"), "fit='joints' only"),
         (dict(method="skeleton", bones=3, max_bones=3), "give one of them"),
-        (dict(method="skeleton", max_error=3.0), "max_error is not something method='skeleton' can do"),
+        (dict(method="skeleton", max_bones=3, max_error=3.0), "looks for the number of bones"),
         (dict(method="skeleton", influences="all"), "not all"),
         (dict(method="flats", transforms="rigid"), "affine bones only"),
         (dict(method="kavan", transforms="rigid"), "transforms is not something method='kavan' can do"),

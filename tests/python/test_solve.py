@@ -35,7 +35,8 @@ CASES = {
         skeleton=True, max_bones=4, clusters=9, keep_all_bones=True, influences=3, smoothness=1e-5, iterations=8,
         quality="fast", root="auto", free_joints=True,
     ),
-    "skeleton-open": dict(method="skeleton", clusters=8, quality="fast"),
+    "skeleton-open": dict(method="skeleton", clusters=8, quality="fast", detail="low"),
+    "skeleton-search": dict(method="skeleton", max_error=20.0, quality="fast"),
     "clusters": dict(method="clusters", bones=4, iterations=3),
     "corrections": dict(bones=3, corrections=2),
 }  # fmt: skip

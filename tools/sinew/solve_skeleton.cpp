@@ -1,3 +1,5 @@
+#include <map>
+
 #include "sinew/core/error.h"
 #include "sinew/solve/skeleton.h"
 #include "solve.h"
@@ -9,10 +11,16 @@ Method skeleton_method() {
   Method method;
   method.name = "skeleton";
   method.summary = "a joint hierarchy whose bones only rotate (also: --skeleton)";
-  method.takes = {"--influences", "--smoothness", "--iterations", "--max-bones", "--skeleton", "--rig", "--fit"};
+  method.takes = {"--influences", "--smoothness", "--iterations", "--max-bones",
+                  "--max-error",  "--skeleton",   "--rig",        "--fit"};
   method.add_options = [own](CLI::App& command) {
     command.add_option("--clusters", own->clusters, "Rigid parts to start from, more than the skeleton needs (64)")
         ->check(CLI::Range(1, 1000));
+    command
+        .add_option("--detail", own->detail, "How many bones where their number is open: low, medium (default) or high")
+        ->transform(CLI::CheckedTransformer(
+            std::map<std::string, Detail>{{"low", Detail::low}, {"medium", Detail::medium}, {"high", Detail::high}}))
+        ->option_text("low|medium|high");
     command.add_flag("--keep-all-bones", own->keep_all_bones, "Do not prune bones that hardly matter");
     command.add_flag("--free-joints", own->free_joints, "Let joints leave the body where that lowers the error");
     command.add_flag("--symmetric", own->symmetric,
@@ -25,6 +33,9 @@ Method skeleton_method() {
     if (options.bones && options.max_bones)
       throw Error(ErrorKind::usage, "--bones and --max-bones say the same to --method skeleton: give one of them");
     all.max_bones = options.bones.value_or(options.max_bones.value_or(0));
+    all.max_error = options.max_error.value_or(0);
+    if (all.max_bones > 0 && all.max_error > 0)
+      throw Error(ErrorKind::usage, "--max-error looks for the number of bones: --bones and --max-bones give it");
     all.influences = influences_of(options, all.influences);
     if (options.influences == "all")
       throw Error(ErrorKind::usage, "a skeleton has 1 to 8 influences per vertex, not all");
@@ -37,7 +48,8 @@ Method skeleton_method() {
     if (!options.given) return solve_skeleton(sequence, all, report, progress);
     if (options.fit != "joints")
       throw Error(ErrorKind::usage, "--skeleton keeps the hierarchy of --rig with --fit joints only");
-    if (all.max_bones > 0) throw Error(ErrorKind::usage, "--rig brings its own bones: --max-bones does not go with it");
+    if (all.max_bones > 0 || all.max_error > 0)
+      throw Error(ErrorKind::usage, "--rig brings its own bones: --max-bones and --max-error do not go with it");
     if (all.symmetric) throw Error(ErrorKind::usage, "--rig brings its own joints: --symmetric does not go with it");
     return refit_skeleton(sequence, *options.given, all, report, progress);
   };

@@ -11,15 +11,20 @@
 
 namespace sinew {
 
+/// How much a bone must explain to be worth its place where the number of bones is open.
+enum class Detail { low, medium, high };
+
 struct SkeletonOptions {
-  int clusters = 64;            // rigid clusters to start from: more than the skeleton will need
-  int max_bones = 0;            // bones go until at most this many are left; 0: no limit
+  int clusters = 64;  // rigid clusters to start from: more than the skeleton will need
+  int max_bones = 0;  // bones go until at most this many are left; 0: as many as the motion asks for
+  Detail detail = Detail::medium;
+  double max_error = 0;         // > 0: as few bones as leave at most this E_RMS, whatever `detail` says
   bool keep_all_bones = false;  // never prune
   int influences = 4;           // K, 1..8
   double smoothness = 1e-6;     // ω of the rigidness Laplacian on the final weights [Le2014 §3.7.2]
   int soft_iterations = 20;     // with joint constraints of growing weight [Le2014 §3.3]
   int strict_iterations = 60;   // with joints that hold exactly
-  int moves = 110;              // of bones and joints, tried where max_bones says how many there are to be
+  int moves = 50;               // of bones and joints, tried once their number is known
   bool free_joints = false;     // joints may leave the body where that lowers the error
   bool symmetric = false;       // hierarchy and joints mirror each other where the rest shape does
   std::string root;             // name of the bone to become the root; empty or "auto": nearest the rest centroid

@@ -13,6 +13,20 @@ constexpr double kEnclosed = 0.75;     // mean winding number next to the surfac
 constexpr std::size_t kLooks = 200;    // for that
 constexpr int kSteps = 24;             // on the way from the anchor, and to the middle
 
+constexpr double kCell = 0.01;  // side of the cells by which answers are kept
+
+/// The number of the cell that x lies in, and its centre. Points far away share cells.
+std::uint64_t cell_of(const Eigen::Vector3d& x, Eigen::Vector3d& centre) {
+  constexpr std::int64_t kHalf = 1 << 20;
+  std::uint64_t number = 0;
+  for (int i = 0; i < 3; ++i) {
+    const double place = std::clamp(std::floor(x[i] / kCell), -double{kHalf}, double{kHalf - 1});
+    centre[i] = (place + 0.5) * kCell;
+    number = (number << 21) | static_cast<std::uint64_t>(static_cast<std::int64_t>(place) + kHalf);
+  }
+  return number;
+}
+
 Eigen::Matrix3Xd scaled(const Points& positions, const lbs::Scaling& scaling) {
   return (positions.cast<double>().colwise() - scaling.center) * scaling.scale;
 }
@@ -36,6 +50,19 @@ Body::Body(const Mesh& rest, const lbs::Scaling& scaling)
     seen += std::max(below, std::abs(surface_.winding(middle + 0.1 * kBelow * normal)));
   }
   hollow_ = seen <= kEnclosed * looks;
+}
+
+bool Body::holds(const Eigen::Vector3d& x) const {
+  Eigen::Vector3d centre;
+  const std::uint64_t number = cell_of(x, centre);
+  auto found = cells_.find(number);
+  if (found == cells_.end()) {
+    const double half_diagonal = 0.5 * std::sqrt(3.0) * kCell;
+    const bool cut = (surface_.nearest(centre) - centre).norm() <= half_diagonal;
+    const Cell cell = cut ? Cell::cut : surface_.inside(centre) ? Cell::within : Cell::without;
+    found = cells_.emplace(number, cell).first;
+  }
+  return found->second == Cell::cut ? surface_.inside(x) : found->second == Cell::within;
 }
 
 Eigen::Vector3d Body::middle(const Eigen::Vector3d& x) const {

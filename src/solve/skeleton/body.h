@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstdint>
+#include <unordered_map>
+
 #include "math/surface_tree.h"
 #include "sinew/core/mesh.h"
 #include "solve/lbs/problem.h"
@@ -7,6 +10,9 @@
 namespace sinew::skeleton {
 
 /// The rest shape, in which the joints of a skeleton are to lie; problem's units, in which its radius is 1.
+///
+/// A search asks for the same places over and over: what is inside is kept by the cell of a grid. For one thread at a
+/// time.
 class Body {
  public:
   Body(const Mesh& rest, const lbs::Scaling& scaling);
@@ -14,7 +20,7 @@ class Body {
   /// Encloses nothing: a sheet, or no faces at all. Joints then go where they will.
   bool hollow() const { return hollow_; }
 
-  bool holds(const Eigen::Vector3d& x) const { return surface_.inside(x); }
+  bool holds(const Eigen::Vector3d& x) const;
 
   /// The middle of the limb at x: away from the surface as far as that goes, to where another side is as near.
   Eigen::Vector3d middle(const Eigen::Vector3d& x) const;
@@ -24,7 +30,10 @@ class Body {
   Eigen::Vector3d brought_in(const Eigen::Vector3d& x, const Eigen::Vector3d& anchor) const;
 
  private:
+  enum class Cell : std::uint8_t { within, without, cut };  // by the surface: every point of it is looked at for itself
+
   SurfaceTree surface_;
+  mutable std::unordered_map<std::uint64_t, Cell> cells_;
   bool hollow_ = false;
 };
 

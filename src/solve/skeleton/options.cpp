@@ -27,6 +27,7 @@ void check_options(const SkeletonOptions& options) {
   if (options.influences < 1 || options.influences > 8)
     refuse(fmt::format("skeleton: {} influences per vertex, 1 to 8 are possible", options.influences));
   if (options.max_bones < 0) refuse(fmt::format("skeleton: at most {} bones are asked for", options.max_bones));
+  if (!(options.max_error >= 0)) refuse(fmt::format("skeleton: a largest error of {}", options.max_error));
   if (!(options.smoothness >= 0)) refuse("skeleton: smoothness is negative");
   if (!options.root.empty() && options.root != "auto" && !possible_name(options.root, options.max_bones))
     refuse(

@@ -7,6 +7,7 @@
 #include "core/index.h"
 #include "solve/skeleton/moves.h"
 #include "solve/skeleton/saved.h"
+#include "solve/skeleton/start.h"
 #include "solve/skeleton/strict.h"
 
 namespace sinew::skeleton {
@@ -55,6 +56,7 @@ bool search_skeleton(SkeletonFit& best, int moves, std::uint64_t seed, Checkpoin
       save_skeleton(best, "best ", arrays);
       save_skeleton(current, "current ", arrays);
     });
+    if (best.e_rms() < kSearchTruncation) break;  // what is left is what the reduction leaves out
     const double done = static_cast<double>(move) / moves;
     if (!tell(progress, "search", done)) return false;
     const double limit = best.e_rms() * (1 + kSlack * (1 - done));

@@ -7,6 +7,7 @@
 #include "solve/lbs/weight_samples.h"
 #include "solve/skeleton/bone_count.h"
 #include "solve/skeleton/layout.h"
+#include "solve/skeleton/open_number.h"
 #include "solve/skeleton/options.h"
 #include "solve/skeleton/search.h"
 #include "solve/skeleton/strict.h"
@@ -19,30 +20,72 @@ namespace sinew::skeleton {
 namespace {
 
 constexpr double kTruncation = 0.01;           // E_RMS that the reduction of the trajectories may leave out
-constexpr std::size_t kSearchVertices = 1500;  // that stand for all while searching
-constexpr std::size_t kMoveVertices = 1000;    // the same where the number of bones is given and many moves are tried
-constexpr std::size_t kSearchFrames = 110;     // at most, the same
+constexpr std::size_t kSearchVertices = 1000;  // that stand for all while searching
+constexpr std::size_t kCurveVertices = 1500;   // the same for the number of bones
+constexpr std::size_t kSearchFrames = 60;      // at most, the same
+constexpr std::size_t kExactFrames = 110;      // the same for bones that explain a motion without rest
+constexpr double kSampleLeaves = 0.95;         // of the error that all vertices leave
 constexpr int kSwapPeriod = 4;                 // every so many passes a vertex tries to exchange a bone
 constexpr double kStill = 5e-3;  // E_RMS that the common rigid motion may leave for a sequence to count as not moving
 
-/// The best of several starts, then moves that alternation cannot make; all on a sample of the vertices.
-bool find_skeleton(const Whole& whole, const SkeletonOptions& options, FitReport& report, const Progress& progress,
-                   SkeletonFit& fit) {
-  const Problem& problem = whole.problem;
-  const SkeletonFit empty = fit;
-  {
+/// A sample of the vertices and frames, in which a skeleton is searched for.
+struct Sketch {
+  Sketch(const Sequence& sequence, const SkeletonFit& all, const SkeletonOptions& options, std::size_t most_frames,
+         std::size_t most_vertices)
+      : step((all.problem->frame_count() + most_frames - 1) / most_frames) {
+    if (step > 1) {
+      some = select_frames(sequence, 0, sequence.frame_count(), step);
+      thin.emplace(*some, ProblemOptions{kTruncation, options.threads, options.seed});
+    }
+    few = thin ? &*thin : all.problem;
+    chosen = spread_vertices(few->vertex_count(), most_vertices);
+    part.emplace(few->sample(chosen, kSearchTruncation, options.seed));
+    fit = {&*part, nullptr, {}, {}, options.influences, 0, kSwapPeriod, 0};
+    fit.body = all.body;
+    edges = all.edges;
+  }
+
+  Sketch(const Sketch&) = delete;
+  Sketch& operator=(const Sketch&) = delete;
+
+  Whole whole() const { return {*few, *edges, chosen}; }
+
+  std::size_t step;  // of the frames
+  std::optional<Sequence> some;
+  std::optional<Problem> thin;
+  const Problem* few = nullptr;
+  const EdgeWeights* edges = nullptr;
+  std::vector<Index> chosen;
+  std::optional<Problem> part;
+  SkeletonFit fit;
+};
+
+/// A given number of bones: the best of several starts, then moves that alternation cannot make. False: asked to stop.
+bool find_given_number(Sketch& sketch, int bones, const SkeletonOptions& options, FitReport& report,
+                       const Progress& progress) {
+  if (!resumes(options.checkpoint, kSkeletonSearch)) {
     const StepTimer timer(report, "start");
-    const bool still = problem.e_rms(problem.total_energy()) < kStill;
-    if (still) report.remark = "nothing moves but the mesh as a whole: one bone";
-    std::vector<std::size_t> counts = still ? std::vector<std::size_t>{1} : cluster_counts(options);
-    if (resumes(options.checkpoint, kSkeletonSearch) || resumes(options.checkpoint, kFindNumber))
-      counts.clear();  // an earlier run did them
-    if (!best_start(counts, whole, options, progress, empty, fit)) return false;
+    const SkeletonFit empty = sketch.fit;
+    const Whole whole = sketch.whole();
+    const bool go_on = options.keep_all_bones ? start_over_complete(whole, options, progress, sketch.fit)
+                                              : Starts(whole, options, empty).start_with(bones, progress, sketch.fit);
+    if (!go_on) return false;
   }
   const StepTimer timer(report, "search");
-  if (options.max_bones > 0 || options.keep_all_bones)
-    return search_skeleton(fit, options.moves, options.seed, options.checkpoint, progress);
-  return find_number(whole, options, progress, empty, fit);
+  return search_skeleton(sketch.fit, options.moves, options.seed, options.checkpoint, progress);
+}
+
+/// Bones that explain the motion without rest; where there are none, the fit leaves more than kExact. False: asked to
+/// stop.
+bool find_exact(Sketch& sketch, const SkeletonOptions& options, FitReport& report, const Progress& progress) {
+  const SkeletonFit empty = sketch.fit;
+  const Whole whole = sketch.whole();
+  if (!resumes(options.checkpoint, kExactBones)) {
+    const StepTimer timer(report, "start");
+    if (!start_over_complete(whole, options, progress, sketch.fit)) return false;
+  }
+  const StepTimer timer(report, "search");
+  return find_exact_bones(whole, options, progress, empty, sketch.fit);
 }
 
 /// Motion of all frames from that of every `step`-th: each as the nearest of those, carried along with the whole mesh.
@@ -61,34 +104,56 @@ Eigen::MatrixXd spread_motion(const Problem& few, const Eigen::MatrixXd& D, cons
   return out;
 }
 
-/// The skeleton of a sample of the vertices and frames, then its motion in all frames and its weights at all vertices.
-/// False: asked to stop.
-bool search_and_spread(const Sequence& sequence, const SkeletonOptions& options, FitReport& report,
-                       const Progress& progress, SkeletonFit& fit) {
+/// The skeleton of a sample, its motion in all frames and its weights at all vertices.
+void spread(const Sketch& sketch, SkeletonFit& fit) {
   const Problem& problem = *fit.problem;
-  const std::size_t step = (problem.frame_count() + kSearchFrames - 1) / kSearchFrames;
-  std::optional<Sequence> some;
-  std::optional<Problem> thin;
-  if (step > 1) {
-    some = select_frames(sequence, 0, sequence.frame_count(), step);
-    thin.emplace(*some, ProblemOptions{kTruncation, options.threads, options.seed});
-  }
-  const Problem& few = thin ? *thin : problem;
-  const std::size_t most = options.max_bones > 0 ? kMoveVertices : kSearchVertices;
-  const std::vector<Index> chosen = spread_vertices(few.vertex_count(), most);
-  const Problem part = few.sample(chosen, kSearchTruncation, options.seed);
-  SkeletonFit sketch{&part, nullptr, {}, {}, options.influences, 0, kSwapPeriod, 0};
-  sketch.body = fit.body;
-  const bool searched = find_skeleton({few, *fit.edges, chosen}, options, report, progress, sketch);
-  fit.tree = sketch.tree;
-  fit.state.D = step > 1 ? spread_motion(few, sketch.state.D, problem, step) : sketch.state.D;
-  fit.state.weights = spread_weights(problem.adjacency(), chosen, sketch.state.weights);
-  if (step > 1) {
+  const FitState& state = sketch.fit.state;
+  fit.tree = sketch.fit.tree;
+  fit.state.D = sketch.step > 1 ? spread_motion(*sketch.few, state.D, problem, sketch.step) : state.D;
+  fit.state.weights = spread_weights(problem.adjacency(), sketch.chosen, state.weights);
+  if (sketch.step > 1) {
     sum_up(fit);
     settle_tree(fit, 3);
   }
   update_weights(fit);
-  return searched;
+}
+
+/// Finds how many bones, and where, on a sample, and spreads them. False: asked to stop.
+bool search_and_spread(const Sequence& sequence, const SkeletonOptions& options, FitReport& report,
+                       const Progress& progress, SkeletonFit& fit) {
+  const bool still = fit.problem->e_rms(fit.problem->total_energy()) < kStill;
+  if (still) report.remark = "nothing moves but the mesh as a whole: one bone";
+  int bones = still ? 1 : options.max_bones;
+  if (bones == 0 && !options.keep_all_bones) {
+    Sketch sketch(sequence, fit, options, kSearchFrames, kCurveVertices);
+    OpenNumber number;
+    {
+      const StepTimer timer(report, "number of bones");
+      number = open_number(sketch.whole(), options, sketch.fit);
+    }
+    report.search = number.curve;
+    bones = number.bones;
+    if (options.max_error > 0) {
+      const StepTimer timer(report, "search");
+      const SkeletonFit empty = sketch.fit;
+      const bool go_on =
+          reach_error(sketch.whole(), options, bones, kSampleLeaves * options.max_error, progress, empty, sketch.fit);
+      spread(sketch, fit);
+      return go_on;
+    }
+    if (number.may_be_exact && options.detail != Detail::low && !resumes(options.checkpoint, kSkeletonSearch)) {
+      Sketch exact(sequence, fit, options, kExactFrames, kCurveVertices);
+      const bool go_on = find_exact(exact, options, report, progress);
+      if (!go_on || exact.fit.e_rms() < kExact) {
+        spread(exact, fit);
+        return go_on;
+      }
+    }
+  }
+  Sketch sketch(sequence, fit, options, kSearchFrames, kSearchVertices);
+  const bool go_on = find_given_number(sketch, bones, options, report, progress);
+  spread(sketch, fit);
+  return go_on;
 }
 
 }  // namespace

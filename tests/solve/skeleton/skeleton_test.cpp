@@ -249,6 +249,20 @@ TEST(Skeleton, KeepsToTheMostBonesAskedFor) {
   EXPECT_EQ(rig.bone_count(), 7U);
 }
 
+TEST(Skeleton, ReachesTheLargestErrorAskedForWithFewBonesAndReportsTheCurve) {
+  const Sequence sequence = asymmetric_motion();
+  SkeletonOptions options = quick();
+  options.max_error = 4;
+  FitReport report;
+  const Rig rig = solve_skeleton(sequence, options, report);
+  EXPECT_LE(evaluate(rig, sequence, 1).e_rms, 4.2);
+  EXPECT_LE(rig.bone_count(), 5U);
+  EXPECT_GE(rig.bone_count(), 3U);
+  ASSERT_GT(report.search.size(), rig.bone_count());
+  EXPECT_EQ(report.search.front().bones, 1);
+  EXPECT_GT(report.search.front().e_rms, 4) << "one bone would do: the test shows nothing";
+}
+
 TEST(Skeleton, SameBitsForOneTwoAndSevenThreads) {
   const Sequence sequence = small_character().sequence;
   SkeletonOptions options = quick();
@@ -387,6 +401,9 @@ TEST(Skeleton, RefusesOptionsOutOfRangeAndUnknownRoots) {
   SkeletonOptions options = quick();
   options.influences = 9;
   test::expect_error(ErrorKind::usage, "9 influences", [&] { solve_skeleton(sequence, options, report); });
+  options = quick();
+  options.max_error = -1;
+  test::expect_error(ErrorKind::usage, "largest error of -1", [&] { solve_skeleton(sequence, options, report); });
   options = quick();
   options.clusters = 0;
   test::expect_error(ErrorKind::usage, "0 initial clusters", [&] { solve_skeleton(sequence, options, report); });
