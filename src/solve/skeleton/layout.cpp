@@ -10,6 +10,7 @@
 #include "math/mirror.h"
 #include "sinew/core/error.h"
 #include "solve/lbs/to_rig.h"
+#include "solve/skeleton/facing.h"
 
 namespace sinew::skeleton {
 namespace {
@@ -72,23 +73,32 @@ Eigen::Vector3d tail_of(const SkeletonFit& fit, const FitState& state, const Joi
   return (within - head).norm() > 1e-3 ? within : tail;
 }
 
-/// root, bone_01, bone_02_L, ...; in a symmetric skeleton bone_02_R mirrors bone_02_L.
+/// root, bone_01, bone_02_L, ...; in a symmetric skeleton bone_02_R mirrors bone_02_L. `left`: see Facing.
 std::vector<std::string> names_of(const JointTree& tree, const Eigen::Matrix3Xd& centroid,
-                                  const std::optional<MirrorPlane>& mirror, const Symmetry& symmetry) {
+                                  const std::optional<MirrorPlane>& mirror, const Symmetry& symmetry, double left) {
   std::vector<std::string> out{"root"};
   for (int b = 1; b < tree.bones(); ++b) {
     const int p = symmetry.partner.empty() ? b : symmetry.partner[at(b)];
     if (p != b) {  // a pair: one number, two sides
       const double apart = symmetry.plane.normal.dot(tree.joint.col(b) - tree.joint.col(p));
       const double lean = std::abs(apart) > 1e-6 ? apart : symmetry.plane.normal.dot(centroid.col(b) - centroid.col(p));
-      const bool left = lean > 0 || (lean == 0 && b < p);
-      out.push_back(fmt::format("bone_{:02}_{}", std::min(b, p), left ? "L" : "R"));
+      const bool on_left = left * lean > 0 || (lean == 0 && b < p);
+      out.push_back(fmt::format("bone_{:02}_{}", std::min(b, p), on_left ? "L" : "R"));
       continue;
     }
-    const double side = mirror ? mirror->normal.dot(centroid.col(b)) - mirror->offset : 0;
+    const double side = mirror ? left * (mirror->normal.dot(centroid.col(b)) - mirror->offset) : 0;
     out.push_back(fmt::format("bone_{:02}{}", b, side > kOffPlane ? "_L" : side < -kOffPlane ? "_R" : ""));
   }
   return out;
+}
+
+/// Where left and right do not follow from glTF's +Z: what told them. Else nothing.
+std::string sentence_about(const Facing& facing) {
+  const Eigen::Vector3d& to = facing.forward;
+  if (facing.by == Facing::By::convention || to.z() > std::abs(to.x())) return "";
+  const char* axis = std::abs(to.z()) >= std::abs(to.x()) ? "-Z" : to.x() > 0 ? "+X" : "-X";
+  const char* by = facing.by == Facing::By::travel ? "it travels that way" : "its feet point there";
+  return fmt::format("left and right of a character that faces {}: {}", axis, by);
 }
 
 /// A state and tree rooted at `root`, bones depth first.
@@ -98,14 +108,18 @@ void root_at(int root, FitState& state, JointTree& tree) {
 
 }  // namespace
 
-Rig lay_out_skeleton(const Sequence& sequence, const SkeletonFit& fit, const SkeletonOptions& options) {
+Rig lay_out_skeleton(const Sequence& sequence, const SkeletonFit& fit, const SkeletonOptions& options,
+                     FitReport& report) {
   const Problem& problem = *fit.problem;
   const std::string& wanted = options.root;
   const std::optional<MirrorPlane> mirror = find_mirror_plane(problem.rest());
+  const std::optional<MirrorPlane> plane = fit.symmetry.partner.empty() ? mirror : fit.symmetry.plane;
+  const Facing facing = plane ? facing_of(sequence, problem, *plane) : Facing{};
+  if (report.remark.empty()) report.remark = sentence_about(facing);
   FitState state = fit.state;
   JointTree tree = fit.tree;
   if (fit.symmetry.partner.empty()) root_at(central_bone(fit, edges_of(tree)), state, tree);
-  std::vector<std::string> names = names_of(tree, bone_centroids(state, problem), mirror, fit.symmetry);
+  std::vector<std::string> names = names_of(tree, bone_centroids(state, problem), mirror, fit.symmetry, facing.left);
   if (!wanted.empty() && wanted != "auto") {
     const auto found = std::find(names.begin(), names.end(), wanted);
     if (found == names.end())
@@ -114,7 +128,7 @@ Rig lay_out_skeleton(const Sequence& sequence, const SkeletonFit& fit, const Ske
           fmt::format("skeleton: no bone is called '{}', the root asked for; a solve without a root shows the names",
                       wanted));
     root_at(static_cast<int>(found - names.begin()), state, tree);
-    names = names_of(tree, bone_centroids(state, problem), mirror, fit.symmetry);
+    names = names_of(tree, bone_centroids(state, problem), mirror, fit.symmetry, facing.left);
   }
   const Eigen::Matrix3Xd centroid = bone_centroids(state, problem);
   tree.joint.col(0) = fit.body == nullptr ? centroid.col(0) : fit.body->middle(centroid.col(0));

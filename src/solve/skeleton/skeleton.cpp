@@ -198,7 +198,7 @@ Rig solve_skeleton(const Sequence& sequence, const SkeletonOptions& options, Fit
   const RunEnd end = finished ? converge(fit, options.strict_iterations, round_done) : RunEnd::stopped;
   report.termination = termination_of(end);
   report.bones = fit.state.bones();
-  return lay_out_skeleton(sequence, fit, options);
+  return lay_out_skeleton(sequence, fit, options, report);
 }
 
 }  // namespace sinew
