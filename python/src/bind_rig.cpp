@@ -231,21 +231,6 @@ times       F seconds; None: `fps` frames per second from 0.
 rigid, skeleton   whether transforms are rotations with translations, and children stay at their parents' joints.
 Raises sinew.Error (kind 'input') for whatever does not agree. Arrays of a rig are read-only views.)";
 
-}  // namespace
-
-int used_influences(const SkinWeights& weights) {
-  const auto slots = static_cast<std::size_t>(weights.influences);
-  int most = 0;
-  for (std::size_t v = 0; v < weights.vertex_count(); ++v) {
-    const auto row = weights.values.begin() + static_cast<std::ptrdiff_t>(v * slots);
-    most =
-        std::max(most, static_cast<int>(std::count_if(row, row + weights.influences, [](float w) { return w > 0; })));
-  }
-  return most;
-}
-
-namespace {
-
 void bind_arrays(nb::class_<Model>& rig) {
   const auto rig_of = [](nb::handle self) -> const Rig& { return nb::cast<const Model&>(self).rig; };
   rig.def_prop_ro(

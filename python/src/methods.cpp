@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <thread>
 
@@ -152,17 +151,7 @@ Rig solve_flats(const Sequence& sequence, const SolveRequest& request, FitReport
   options.seed = request.seed;
   options.threads = request.threads;
   options.checkpoint = request.checkpoint;
-  if (request.quality == Quality::fast) {
-    options.max_steps = 12;
-    options.max_products = 150;
-  }
-  if (request.quality == Quality::best) {
-    options.max_steps = 300;
-    options.max_products = 4000;
-    options.max_starts = 400;
-    options.start_work = 1.7e12;
-    options.tolerance = 1e-4;
-  }
+  set_quality(options, request.quality);
   if (request.starts > 0) {
     options.max_starts = request.starts;
     options.start_work = 1e15;
@@ -207,7 +196,8 @@ Rig solve_skeleton(const Sequence& sequence, const SolveRequest& request, FitRep
 Rig solve_clusters(const Sequence& sequence, const SolveRequest& request, FitReport& report, const Progress& progress) {
   ClustersOptions options;
   options.bones = request.bones.value_or(options.bones);
-  options.max_iterations = request.iterations.value_or(request.quality == Quality::fast ? 4 : options.max_iterations);
+  set_quality(options, request.quality);
+  options.max_iterations = request.iterations.value_or(options.max_iterations);
   options.threads = request.threads;
   options.checkpoint = request.checkpoint;
   return sinew::solve_clusters(sequence, options, report, progress);
@@ -284,20 +274,6 @@ SolveEstimate estimate(const Sequence& sequence, const SolveRequest& request) {
     estimate.seconds += start.seconds;
   }
   return estimate;
-}
-
-CorrectionReport correct(Rig& rig, const Sequence& sequence, const CorrectionOptions& options,
-                         const Progress& progress) {
-  using Json = nlohmann::ordered_json;
-  CorrectionReport report;
-  rig.corrections.reset();
-  Corrections corrections = fit_corrections(rig, sequence, options, report, progress);
-  if (corrections.rank() > 0) rig.corrections = std::move(corrections);
-  Json notes = rig.notes.empty() ? Json::object() : Json::parse(rig.notes, nullptr, false);
-  if (!notes.is_object()) notes = Json::object();
-  notes["corrections"] = {{"rank", report.rank}, {"near_singular_vertices", report.near_singular}};
-  rig.notes = notes.dump();
-  return report;
 }
 
 }  // namespace sinew::python

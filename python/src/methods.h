@@ -77,8 +77,4 @@ Rig solve(const Sequence& sequence, const SolveRequest& request, FitReport& repo
 /// What that will take.
 SolveEstimate estimate(const Sequence& sequence, const SolveRequest& request);
 
-/// Fits corrections to a rig, instead of those it has, and keeps what is known about them in its notes.
-CorrectionReport correct(Rig& rig, const Sequence& sequence, const CorrectionOptions& options,
-                         const Progress& progress);
-
 }  // namespace sinew::python

@@ -28,9 +28,6 @@ nanobind::object parsed_json(const std::string& text);
 /// A warning of Python's; needs no lock of the interpreter.
 void warn(std::string_view sentence);
 
-/// Most bones that move a vertex.
-int used_influences(const SkinWeights& weights);
-
 void bind_sequence(nanobind::module_& module);
 void bind_rig(nanobind::module_& module);
 void bind_solve(nanobind::module_& module);

@@ -99,6 +99,17 @@ bool joint_holds(const Rig& rig, std::size_t f, std::size_t b, double diagonal) 
   return (T * head - P * head).norm() <= kJointTolerance * diagonal + rounding;
 }
 
+int used_influences(const SkinWeights& weights) {
+  const auto slots = static_cast<std::size_t>(weights.influences);
+  int most = 0;
+  for (std::size_t v = 0; v < weights.vertex_count(); ++v) {
+    const auto row = weights.values.begin() + static_cast<std::ptrdiff_t>(v * slots);
+    most =
+        std::max(most, static_cast<int>(std::count_if(row, row + weights.influences, [](float w) { return w > 0; })));
+  }
+  return most;
+}
+
 SkinWeights pack_weights(
     const Eigen::Ref<const Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>& dense,
     int influences) {

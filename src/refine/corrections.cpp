@@ -4,6 +4,7 @@
 #include <Eigen/LU>
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <random>
 
 #include <fmt/format.h>
@@ -412,6 +413,20 @@ Corrections fit_corrections(const Rig& rig, const Sequence& sequence, const Corr
   if (options.normals && !kept.empty())
     out.normal_offsets = fit_normals(residuals, rig, sequence, used.coefficients, options.threads);
   return out;
+}
+
+CorrectionReport correct(Rig& rig, const Sequence& sequence, const CorrectionOptions& options,
+                         const Progress& progress) {
+  using Json = nlohmann::ordered_json;
+  CorrectionReport report;
+  rig.corrections.reset();
+  Corrections corrections = fit_corrections(rig, sequence, options, report, progress);
+  if (corrections.rank() > 0) rig.corrections = std::move(corrections);
+  Json notes = rig.notes.empty() ? Json::object() : Json::parse(rig.notes, nullptr, false);
+  if (!notes.is_object()) notes = Json::object();
+  notes["corrections"] = {{"rank", report.rank}, {"near_singular_vertices", report.near_singular}};
+  rig.notes = notes.dump();
+  return report;
 }
 
 }  // namespace sinew

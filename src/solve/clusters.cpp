@@ -63,6 +63,10 @@ std::size_t least_needed(const Problem& problem, const MotionClusters& clusters)
 
 }  // namespace
 
+void set_quality(ClustersOptions& options, Quality quality) {
+  options.max_iterations = quality == Quality::fast ? 4 : ClustersOptions{}.max_iterations;
+}
+
 Rig solve_clusters(const Sequence& sequence, const ClustersOptions& options, FitReport& report,
                    const Progress& progress) {
   if (options.bones < 1 || options.bones > 65535)

@@ -24,20 +24,9 @@ with zipfile.ZipFile(ZIP) as archive:
 sys.path.insert(0, home)
 
 import scenes  # noqa: E402
+from posed import posed  # noqa: E402
 
 TOLERANCE = 1e-4  # of the diagonal
-
-
-def posed(thing):
-    """World positions in the current frame."""
-    depsgraph = bpy.context.evaluated_depsgraph_get()
-    evaluated = thing.evaluated_get(depsgraph)
-    mesh = evaluated.to_mesh()
-    points = numpy.empty(len(mesh.vertices) * 3)
-    mesh.vertices.foreach_get("co", points)
-    evaluated.to_mesh_clear()
-    matrix = numpy.array(evaluated.matrix_world)
-    return points.reshape(-1, 3) @ matrix[:3, :3].T + matrix[:3, 3]
 
 
 def posed_by_sinew(glb, folder):

@@ -15,12 +15,12 @@
 namespace sinew {
 namespace {
 
-constexpr const char* kHeader =
+const std::string kHeader =
     "ply\nformat ascii 1.0\ncomment a quad and a triangle\nelement vertex 5\nproperty float x\nproperty float y\n"
     "property double z\nproperty uchar red\nproperty uchar green\nproperty uchar blue\nproperty float nx\n"
     "property float ny\nproperty float nz\nproperty float s\nproperty float t\nelement face 2\n"
     "property list uchar int vertex_indices\nproperty float quality\nend_header\n";
-constexpr const char* kBody =
+const std::string kBody =
     "0 0 0.5 255 0 0 0 0 2 0 0\n1 0 0 0 255 0 0 0 1 1 0\n1 1 0 0 0 255 0 0 1 1 1\n0 1 0 9 9 9 0 0 1 0 1\n"
     "2 0.5 -1 0 0 0 1 0 0 0.5 0.25\n4 0 1 2 3 0.5\n3 1 4 2 1\n";
 
@@ -53,7 +53,7 @@ std::string binary(std::endian order) {
 }
 
 TEST(ReadPly, KeepsPolygonsNormalsColoursAndUvs) {
-  const std::string text = std::string(kHeader) + kBody;
+  const std::string text = kHeader + kBody;
   const Mesh mesh = parse_ply(bytes_of(text), "a.ply");
   EXPECT_EQ(mesh.face_sizes, (std::vector<Index>{4, 3}));
   EXPECT_EQ(mesh.corners, (std::vector<Index>{0, 1, 2, 3, 1, 4, 2}));
@@ -67,7 +67,7 @@ TEST(ReadPly, KeepsPolygonsNormalsColoursAndUvs) {
 }
 
 TEST(ReadPly, TextAndBothByteOrdersAreTheSameMesh) {
-  const std::string text = std::string(kHeader) + kBody;
+  const std::string text = kHeader + kBody;
   const Mesh mesh = parse_ply(bytes_of(text), "a.ply");
   for (const std::endian order : {std::endian::little, std::endian::big}) {
     const Mesh other = parse_ply(bytes_of(binary(order)), "b.ply");
@@ -78,7 +78,7 @@ TEST(ReadPly, TextAndBothByteOrdersAreTheSameMesh) {
 }
 
 TEST(ReadPly, EveryTruncatedPrefixIsRefused) {
-  const std::string text = std::string(kHeader) + kBody;
+  const std::string text = kHeader + kBody;
   const std::string whole = binary(std::endian::little);
   for (std::size_t size = 0; size < whole.size(); ++size)
     test::expect_error(ErrorKind::input, "b.ply: ", [&] { parse_ply(bytes_of(whole).first(size), "b.ply"); });
@@ -88,20 +88,20 @@ TEST(ReadPly, EveryTruncatedPrefixIsRefused) {
 }
 
 TEST(ReadPly, CountsBeyondTheFileAreRefusedWithoutAllocating) {
-  std::string text = std::string(kHeader) + kBody;
+  std::string text = kHeader + kBody;
   text.replace(text.find("vertex 5"), 8, "vertex 4000000000");
   test::expect_error(ErrorKind::input, "a.ply: 4000000000 elements of 'vertex'",
                      [&] { parse_ply(bytes_of(text), "a.ply"); });
 }
 
 TEST(ReadPly, AFaceThatNamesNoVertexIsRefused) {
-  std::string text = std::string(kHeader) + kBody;
+  std::string text = kHeader + kBody;
   text.replace(text.find("3 1 4 2 1"), 9, "3 1 5 2 1");
   test::expect_error(ErrorKind::input, "face 1 refers to vertex 5", [&] { parse_ply(bytes_of(text), "a.ply"); });
 }
 
 TEST(ReadPly, NumbersTooLargeAreRefusedAndTinyOnesAreNothing) {
-  std::string text = std::string(kHeader) + kBody;
+  std::string text = kHeader + kBody;
   text.replace(text.find("2 0.5 -1"), 8, "2 1e-999 -1");
   EXPECT_EQ(parse_ply(bytes_of(text), "a.ply").positions(1, 4), 0);
   text.replace(text.find("1e-999"), 6, "-1e999");
@@ -110,7 +110,7 @@ TEST(ReadPly, NumbersTooLargeAreRefusedAndTinyOnesAreNothing) {
 
 TEST(ReadPly, AFolderOfFramesIsASequenceWhoseFirstChangedFrameIsNamed) {
   const test::TemporaryFolder folder;
-  const std::string text = std::string(kHeader) + kBody;
+  const std::string text = kHeader + kBody;
   std::string moved = text;
   moved.replace(moved.find("2 0.5 -1"), 8, "2 0.5 -3");
   test::write_text(folder / "f2.ply", text);

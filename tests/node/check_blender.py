@@ -10,6 +10,9 @@ numpy.bool = bool  # the importer of Blender 3.4 is older than NumPy 1.24
 
 import bpy  # noqa: E402
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "blender"))
+from posed import posed, to_y_up  # noqa: E402
+
 TOLERANCE = 1e-5
 # Keys are at whole frames of this rate; Blender's importer rounds nothing else.
 RATE = 1000.0
@@ -21,21 +24,6 @@ def load(folder, name):
     positions = numpy.fromfile(os.path.join(folder, name + ".f32"), dtype=numpy.float32)
     case["positions"] = positions.reshape(len(case["frames"]), case["vertices"], 3).astype(float)
     return case
-
-
-def to_gltf(points):
-    return numpy.stack([points[:, 0], points[:, 2], -points[:, 1]], axis=1)
-
-
-def posed(mesh_object):
-    graph = bpy.context.evaluated_depsgraph_get()
-    evaluated = mesh_object.evaluated_get(graph)
-    mesh = evaluated.to_mesh()
-    points = numpy.empty(len(mesh.vertices) * 3)
-    mesh.vertices.foreach_get("co", points)
-    evaluated.to_mesh_clear()
-    matrix = numpy.array(evaluated.matrix_world)
-    return to_gltf(points.reshape(-1, 3) @ matrix[:3, :3].T + matrix[:3, 3])
 
 
 def control_points(header, binary, part):
@@ -85,7 +73,7 @@ def check(folder, name):
             at = frame["time"] * RATE
             bpy.context.scene.frame_set(int(at), subframe=at - int(at))
         for mesh, point in zip(meshes, points):
-            distances = numpy.linalg.norm(posed(mesh) - case["positions"][f][point], axis=1)
+            distances = numpy.linalg.norm(to_y_up(posed(mesh)) - case["positions"][f][point], axis=1)
             largest = max(largest, distances.max() / case["diagonal"])
     return len(case["frames"]), largest
 

@@ -12,6 +12,9 @@ numpy.bool = bool  # the importer of Blender 3.4 is older than NumPy 1.24
 
 import bpy  # noqa: E402
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "blender"))
+from posed import in_world, posed, to_y_up  # noqa: E402
+
 TOLERANCE = 1e-4
 
 
@@ -21,21 +24,6 @@ def load(folder, name):
     floats = numpy.fromfile(os.path.join(folder, name + ".f32"), dtype=numpy.float32).reshape(-1, case["vertices"], 3)
     case["rest"], case["positions"] = floats[0].astype(float), floats[1:].astype(float)
     return case
-
-
-def to_y_up(points):
-    return numpy.stack([points[:, 0], points[:, 2], -points[:, 1]], axis=1)
-
-
-def posed(mesh_object):
-    graph = bpy.context.evaluated_depsgraph_get()
-    evaluated = mesh_object.evaluated_get(graph)
-    mesh = evaluated.to_mesh()
-    points = numpy.empty(len(mesh.vertices) * 3)
-    mesh.vertices.foreach_get("co", points)
-    evaluated.to_mesh_clear()
-    matrix = numpy.array(evaluated.matrix_world)
-    return to_y_up(points.reshape(-1, 3) @ matrix[:3, :3].T + matrix[:3, 3])
 
 
 def activate(stack):
@@ -90,8 +78,7 @@ def check(folder, name):
         points = numpy.empty(len(mesh.data.vertices) * 3)
         mesh.data.vertices.foreach_get("co", points)
         # The importer leaves the mesh as stored: control points in order, turned by the object.
-        matrix = numpy.array(mesh.matrix_world)
-        rest = to_y_up(points.reshape(-1, 3) @ matrix[:3, :3].T + matrix[:3, 3])
+        rest = to_y_up(in_world(mesh, points))
         nearest = [int(numpy.argmin(numpy.linalg.norm(case["rest"] - p, axis=1))) for p in rest]
         if numpy.abs(case["rest"][nearest] - rest).max() > 1e-4 * case["diagonal"]:
             problems.append("%s does not rest where it should" % mesh.name)
@@ -107,7 +94,7 @@ def check(folder, name):
             bpy.context.scene.frame_set(int(round(at)) if abs(at - round(at)) < 1e-6 else int(at),
                                         subframe=0.0 if abs(at - round(at)) < 1e-6 else at - int(at))
             for mesh, nearest in zip(meshes, rests):
-                distances = numpy.linalg.norm(posed(mesh) - case["positions"][f][nearest], axis=1)
+                distances = numpy.linalg.norm(to_y_up(posed(mesh)) - case["positions"][f][nearest], axis=1)
                 largest = max(largest, distances.max() / case["diagonal"])
     if not largest <= TOLERANCE:
         problems.append("differs by %g of the diagonal" % largest)

@@ -11,6 +11,9 @@ except ImportError as error:
     print(f"skipped: {error}; script/bootstrap --full installs bpy")
     sys.exit(77)
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "blender"))
+from posed import posed, to_y_up  # noqa: E402
+
 
 def load(folder, name):
     with open(os.path.join(folder, name + ".json")) as file:
@@ -18,17 +21,6 @@ def load(folder, name):
     positions = numpy.fromfile(os.path.join(folder, name + ".f32"), dtype=numpy.float32)
     case["positions"] = positions.reshape(len(case["codes"]), case["vertices"], 3).astype(float)
     return case
-
-
-def world_points(mesh_object):
-    evaluated = mesh_object.evaluated_get(bpy.context.evaluated_depsgraph_get())
-    mesh = evaluated.to_mesh()
-    points = numpy.empty(len(mesh.vertices) * 3)
-    mesh.vertices.foreach_get("co", points)
-    evaluated.to_mesh_clear()
-    matrix = numpy.array(evaluated.matrix_world)
-    points = points.reshape(-1, 3) @ matrix[:3, :3].T + matrix[:3, 3]
-    return numpy.stack([points[:, 0], points[:, 2], -points[:, 1]], axis=1)  # Blender stands on Z
 
 
 def check(folder, name, extension):

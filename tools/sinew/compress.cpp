@@ -17,7 +17,7 @@
 namespace sinew::tool {
 namespace {
 
-struct Request {
+struct CompressRequest {
   std::filesystem::path rig;
   std::filesystem::path out;
   std::vector<std::filesystem::path> examples;
@@ -45,7 +45,7 @@ SkinWeights stand_in(const Rig& rig, const Sequence* examples, int threads, cons
 
 /// Refuses rigs whose vertices follow no more bones than two layers would blend: the file grows and nothing plays
 /// faster.
-void refuse_sparse(const Request& request, const Rig& rig) {
+void refuse_sparse(const CompressRequest& request, const Rig& rig) {
   double influences = 0;
   for (const float w : rig.weights.values) influences += w > 0 ? 1 : 0;
   influences /= static_cast<double>(std::max<std::size_t>(1, rig.vertex_count()));
@@ -67,7 +67,7 @@ Json report_json(const TwoLayerReport& report) {
           {"cancelled", report.cancelled}};
 }
 
-void run(Request request) {
+void run(CompressRequest request) {
   std::vector<std::filesystem::path> all = request.examples;
   all.push_back(request.rig);
   check_outputs({{"-o", request.out}}, all);
@@ -128,7 +128,7 @@ void run(Request request) {
 
 void add_compress(CLI::App& app) {
   CLI::App& command = *app.add_subcommand("compress", "Two-layer sparse compression of many influences per vertex");
-  auto request = std::make_shared<Request>();
+  auto request = std::make_shared<CompressRequest>();
   TwoLayerOptions& options = request->options;
   command
       .add_option("RIG", request->rig, fmt::format("A skinned model ({}) with any number of influences", rig_inputs()))

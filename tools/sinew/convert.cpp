@@ -12,7 +12,7 @@
 namespace sinew::tool {
 namespace {
 
-struct Request {
+struct ConvertRequest {
   std::shared_ptr<SequenceInputs> inputs;
   std::filesystem::path output;
   WriteOptions write;
@@ -47,7 +47,7 @@ std::optional<Rig> rig_of(const SequenceInputs& inputs) {
   }
 }
 
-void run(const Request& request) {
+void run(const ConvertRequest& request) {
   check_outputs({{"-o", request.output, OutputKind::frames}}, files_named(*request.inputs));
   const auto stop_if_asked = [] { stop_if_interrupted("interrupted: nothing was written"); };
   const bool takes_rigs = usable_for(FileUse::write_rig, request.output);
@@ -68,7 +68,7 @@ void run(const Request& request) {
 
 void add_convert(CLI::App& app) {
   CLI::App& command = *app.add_subcommand("convert", "A rig or a sequence in another format");
-  auto request = std::make_shared<Request>();
+  auto request = std::make_shared<ConvertRequest>();
   request->inputs = add_sequence_inputs(command);
   command
       .add_option("-o,--output", request->output,

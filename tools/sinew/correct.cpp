@@ -14,7 +14,7 @@
 namespace sinew::tool {
 namespace {
 
-struct Request {
+struct CorrectRequest {
   std::filesystem::path rig;
   std::shared_ptr<SequenceInputs> inputs;
   std::filesystem::path output;
@@ -32,21 +32,7 @@ std::string sentence(const CorrectionReport& report) {
   return text;
 }
 
-/// Fits corrections and keeps what is known about them in the rig's notes.
-CorrectionReport correct(Rig& rig, const Sequence& sequence, const CorrectionOptions& options,
-                         const Progress& progress) {
-  CorrectionReport report;
-  rig.corrections.reset();
-  Corrections corrections = fit_corrections(rig, sequence, options, report, progress);
-  if (corrections.rank() > 0) rig.corrections = std::move(corrections);
-  Json notes = rig.notes.empty() ? Json::object() : Json::parse(rig.notes, nullptr, false);
-  if (!notes.is_object()) notes = Json::object();
-  notes["corrections"] = {{"rank", report.rank}, {"near_singular_vertices", report.near_singular}};
-  rig.notes = notes.dump();
-  return report;
-}
-
-void run(Request& request) {
+void run(CorrectRequest& request) {
   std::vector<std::filesystem::path> inputs = files_named(*request.inputs);
   inputs.push_back(request.rig);
   check_outputs({{"-o", request.output}}, inputs);
@@ -94,7 +80,7 @@ void add_corrections(Rig& rig, const Sequence& sequence, const SolveOptions& opt
 
 void add_correct(CLI::App& app) {
   CLI::App& command = *app.add_subcommand("correct", "Add corrections of the rest pose to a rig from any solver");
-  auto request = std::make_shared<Request>();
+  auto request = std::make_shared<CorrectRequest>();
   command.add_option("RIG", request->rig, "A skinned model, " + rig_inputs())->required();
   request->inputs = add_sequence_inputs(command);
   command.add_option("-o,--output", request->output, "The corrected rig to write, " + rig_outputs())->required();

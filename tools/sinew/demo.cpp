@@ -12,7 +12,7 @@
 namespace sinew::tool {
 namespace {
 
-struct Request {
+struct DemoRequest {
   std::filesystem::path folder = "demo";
   CharacterOptions character;
   SolveOptions solve;
@@ -27,7 +27,7 @@ void make_folder(const std::filesystem::path& folder) {
     throw Error(ErrorKind::output, fmt::format("{}: cannot be made: {}", folder.string(), failure.message()));
 }
 
-void run(Request& request) {
+void run(DemoRequest& request) {
   make_folder(request.folder);
   const std::filesystem::path file = request.folder / "rig.glb";
   const std::filesystem::path report = request.folder / "report.json";
@@ -59,7 +59,7 @@ void run(Request& request) {
 
 void add_demo(CLI::App& app) {
   CLI::App& command = *app.add_subcommand("demo", "Generate a creature, forget its bones, find them again");
-  auto request = std::make_shared<Request>();
+  auto request = std::make_shared<DemoRequest>();
   request->character.bulge = 0.2;
   request->character.noise = 0.0005;
   command.add_option("-o,--output", request->folder, "Folder to write to, made if missing (demo)");

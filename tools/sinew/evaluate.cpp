@@ -12,7 +12,7 @@
 namespace sinew::tool {
 namespace {
 
-struct Request {
+struct EvaluateRequest {
   std::filesystem::path rig;
   std::filesystem::path truth;
   std::shared_ptr<SequenceInputs> inputs;
@@ -61,7 +61,7 @@ void print_match(const SkeletonMatch& match) {
 }
 
 /// The known rig. Where its file is also the sequence, it is read with the same options, so that frames agree.
-Rig read_truth(const Request& request) {
+Rig read_truth(const EvaluateRequest& request) {
   const auto& paths = request.inputs->paths;
   const bool same = paths.size() == 1 &&
                     std::filesystem::weakly_canonical(paths[0]) == std::filesystem::weakly_canonical(request.truth);
@@ -69,13 +69,13 @@ Rig read_truth(const Request& request) {
 }
 
 /// Only of a whole rig: half-way between which keys is not asked of a part.
-std::optional<ErrorsBetween> between_of(const Request& request, const Rig& rig, const Sequence& sequence) {
+std::optional<ErrorsBetween> between_of(const EvaluateRequest& request, const Rig& rig, const Sequence& sequence) {
   const SequenceInputs& inputs = *request.inputs;
   if (!inputs.frames.empty() || !inputs.clips.empty() || inputs.read.frames_per_second > 0) return std::nullopt;
   return errors_between(request.rig, rig, sequence, request.threads);
 }
 
-void run(const Request& request) {
+void run(const EvaluateRequest& request) {
   const Sequence sequence = read_inputs(*request.inputs);
   const Rig rig = read_rig_beside(request.rig, *request.inputs, sequence);
   const Errors errors = evaluate(rig, sequence, request.threads);
@@ -117,7 +117,7 @@ void run(const Request& request) {
 
 void add_evaluate(CLI::App& app) {
   CLI::App& command = *app.add_subcommand("evaluate", "How far a written rig is from an animated mesh");
-  auto request = std::make_shared<Request>();
+  auto request = std::make_shared<EvaluateRequest>();
   command.add_option("RIG", request->rig, "A skinned model, " + rig_inputs())->required();
   request->inputs = add_sequence_inputs(command);
   command.add_option("--truth", request->truth, "A known rig of the same mesh: compare the joints with its joints");

@@ -10,7 +10,7 @@
 namespace sinew::tool {
 namespace {
 
-struct Request {
+struct InfoRequest {
   std::shared_ptr<SequenceInputs> inputs;
   bool json = false;
 };
@@ -86,7 +86,7 @@ void print_facts(const Json& facts) {
 
 void add_info(CLI::App& app) {
   CLI::App& command = *app.add_subcommand("info", "What a rig or a sequence holds");
-  auto request = std::make_shared<Request>();
+  auto request = std::make_shared<InfoRequest>();
   request->inputs = add_sequence_inputs(command);
   command.add_flag("--json", request->json, "As JSON");
   command.footer(sequence_help() + R"(

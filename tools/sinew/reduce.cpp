@@ -16,7 +16,7 @@
 namespace sinew::tool {
 namespace {
 
-struct Request {
+struct ReduceRequest {
   std::filesystem::path rig;
   std::filesystem::path out;
   std::vector<std::filesystem::path> examples;
@@ -60,7 +60,7 @@ struct Reduced {
   bool refitted = false;  // the rig is the refitted one
 };
 
-Reduced reduce(const Rig& before, const Sequence& target, const Request& request) {
+Reduced reduce(const Rig& before, const Sequence& target, const ReduceRequest& request) {
   ProgressBar bar;
   Reduced out{before, 0, false};
   out.rig.weights = reduce_weights(before, &target, request.options, bar.callback());
@@ -80,7 +80,7 @@ Reduced reduce(const Rig& before, const Sequence& target, const Request& request
   return out;
 }
 
-void run(Request request) {
+void run(ReduceRequest request) {
   std::vector<std::filesystem::path> all = request.examples;
   all.push_back(request.rig);
   check_outputs({{"-o", request.out}}, all);
@@ -123,7 +123,7 @@ void run(Request request) {
 
 void add_reduce(CLI::App& app) {
   CLI::App& command = *app.add_subcommand("reduce", "Fewer influences per vertex, and what that costs");
-  auto request = std::make_shared<Request>();
+  auto request = std::make_shared<ReduceRequest>();
   command.add_option("RIG", request->rig, "A skinned model, " + rig_inputs())->required();
   command.add_option("-o,--output", request->out, fmt::format("The rig to write, {}", rig_outputs()))->required();
   add_write_options(command, request->write);

@@ -61,17 +61,6 @@ std::size_t shown_width(const std::string& text) {
 
 }  // namespace
 
-int used_influences(const SkinWeights& weights) {
-  const auto slots = static_cast<std::size_t>(weights.influences);
-  int most = 0;
-  for (std::size_t v = 0; v < weights.vertex_count(); ++v) {
-    const auto row = weights.values.begin() + static_cast<std::ptrdiff_t>(v * slots);
-    most =
-        std::max(most, static_cast<int>(std::count_if(row, row + weights.influences, [](float w) { return w > 0; })));
-  }
-  return most;
-}
-
 Json facts_of(const Sequence& sequence) {
   Json out{{"kind", "sequence"}, {"name", sequence.name}};
   add_mesh_facts(sequence.rest, out);

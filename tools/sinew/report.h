@@ -22,9 +22,6 @@ Json facts_of(const Errors& errors, bool per_vertex = false);
 Json facts_of(const std::optional<ErrorsBetween>& between);
 Json facts_of(const FitReport& report);
 
-/// Largest number of bones that really move a vertex.
-int used_influences(const SkinWeights& weights);
-
 /// Three significant digits.
 std::string short_number(double value);
 

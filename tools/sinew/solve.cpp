@@ -27,7 +27,7 @@ namespace sinew::tool {
 namespace {
 
 /// Everything the command line says about a solve.
-struct Request {
+struct SolveRequest {
   std::shared_ptr<SequenceInputs> inputs;
   SolveOptions options;
   std::string method;
@@ -53,7 +53,7 @@ const std::vector<std::string> kOptionalShared{"--max-error",  "--min-bones",  "
   throw Error(ErrorKind::usage, sentence);
 }
 
-void add_shared_options(CLI::App& command, Request& request) {
+void add_shared_options(CLI::App& command, SolveRequest& request) {
   SolveOptions& options = request.options;
   auto* const bones =
       command.add_option("--bones", options.bones, "How many bones to ask for (20)")->check(CLI::Range(1, 100000));
@@ -107,7 +107,7 @@ void add_shared_options(CLI::App& command, Request& request) {
       ->group(group);
 }
 
-void add_method_options(CLI::App& command, const std::vector<Method>& methods, Request& request) {
+void add_method_options(CLI::App& command, const std::vector<Method>& methods, SolveRequest& request) {
   std::vector<std::string> names;
   std::string help = fmt::format("How to solve it ({})", methods.front().name);
   for (const Method& method : methods) {
@@ -132,7 +132,7 @@ void add_method_options(CLI::App& command, const std::vector<Method>& methods, R
 }
 
 /// The method of the request, once every option given is one that it understands.
-const Method& chosen_method(const std::vector<Method>& methods, const Request& request, const CLI::App& command) {
+const Method& chosen_method(const std::vector<Method>& methods, const SolveRequest& request, const CLI::App& command) {
   const bool named = command.count("--method") > 0;
   const std::string wanted = request.options.skeleton && !named ? "skeleton" : request.method;
   const auto found = std::find_if(methods.begin(), methods.end(), [&](const Method& m) { return m.name == wanted; });
@@ -146,7 +146,7 @@ const Method& chosen_method(const std::vector<Method>& methods, const Request& r
 }
 
 /// Refuses outputs that cannot be written, before anything is read.
-void refuse_outputs(const Request& request) {
+void refuse_outputs(const SolveRequest& request) {
   if (request.output.empty()) misused("--output is required");
   std::vector<std::filesystem::path> inputs = files_named(*request.inputs);
   if (!request.given.empty()) inputs.push_back(request.given);
@@ -242,7 +242,7 @@ void check_motion(const Sequence& sequence, bool allow_static) {
                sequence.name, frames);
 }
 
-std::unique_ptr<CheckpointFile> open_checkpoint(const Request& request, const std::string& method,
+std::unique_ptr<CheckpointFile> open_checkpoint(const SolveRequest& request, const std::string& method,
                                                 const CLI::App& command, const Sequence& sequence) {
   if (request.checkpoint.empty()) return {};
   CheckpointFileOptions options;
@@ -257,7 +257,7 @@ std::unique_ptr<CheckpointFile> open_checkpoint(const Request& request, const st
 }
 
 /// Bones that the format cannot hold are refused before the work, not after it.
-void refuse_shear(const Method& method, const Request& request) {
+void refuse_shear(const Method& method, const SolveRequest& request) {
   const std::string& transforms = request.options.transforms;
   const bool affine = transforms.empty() ? method.affine : transforms == "affine";
   if (!affine || request.output.empty() || usable_for(FileUse::write_shear, request.output)) return;
@@ -270,7 +270,7 @@ void refuse_shear(const Method& method, const Request& request) {
                   bakes ? ", or pairs of nodes with --bake-shear" : ""));
 }
 
-void run(const std::vector<Method>& methods, Request& request, const CLI::App& command) {
+void run(const std::vector<Method>& methods, SolveRequest& request, const CLI::App& command) {
   const Method& method = chosen_method(methods, request, command);
   if (!request.dry_run) refuse_outputs(request);
   refuse_shear(method, request);
@@ -391,7 +391,7 @@ Outcome solve_to_file(const Method& method, const Sequence& sequence, const Solv
 
 void add_solve(CLI::App& app) {
   CLI::App& command = *app.add_subcommand("solve", "Find bones, weights and motion for an animated mesh");
-  auto request = std::make_shared<Request>();
+  auto request = std::make_shared<SolveRequest>();
   request->inputs = add_sequence_inputs(command);
   command.add_option("-o,--output", request->output,
                      fmt::format("The rig to write, {}; required but for --dry-run", rig_outputs()));

@@ -13,7 +13,8 @@ Method clusters_method() {
                     const Progress& progress) {
     ClustersOptions own;
     own.bones = options.bones.value_or(own.bones);
-    own.max_iterations = options.iterations.value_or(options.quality == Quality::fast ? 4 : own.max_iterations);
+    set_quality(own, options.quality);
+    own.max_iterations = options.iterations.value_or(own.max_iterations);
     own.threads = options.threads;
     own.checkpoint = options.checkpoint;
     return solve_clusters(sequence, own, report, progress);

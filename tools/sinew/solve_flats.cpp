@@ -11,7 +11,7 @@ namespace sinew::tool {
 namespace {
 
 /// Options of --method flats alone.
-struct OwnOptions {
+struct FlatsRequest {
   FlatSolver solver = FlatSolver::gauss_newton;
   double outliers = -1;
   double quantile = 0.5;
@@ -19,7 +19,7 @@ struct OwnOptions {
   bool optimize_rest = false;
 };
 
-void add_options(CLI::App& command, OwnOptions& own) {
+void add_options(CLI::App& command, FlatsRequest& own) {
   command.add_option("--flat-solver", own.solver, "gauss-newton, or the paper's alternating baseline")
       ->transform(CLI::CheckedTransformer(std::map<std::string, FlatSolver>{{"gauss-newton", FlatSolver::gauss_newton},
                                                                             {"alternating", FlatSolver::alternating}})
@@ -36,7 +36,7 @@ void add_options(CLI::App& command, OwnOptions& own) {
   command.add_flag("--optimize-rest", own.optimize_rest, "Move the rest pose as well");
 }
 
-FlatsOptions solver_options(const SolveOptions& shared, const OwnOptions& own) {
+FlatsOptions solver_options(const SolveOptions& shared, const FlatsRequest& own) {
   if (shared.transforms == "rigid")
     throw Error(ErrorKind::usage,
                 "--transforms rigid: --method flats finds affine bones only; use --method ssdr --transforms rigid");
@@ -51,17 +51,7 @@ FlatsOptions solver_options(const SolveOptions& shared, const OwnOptions& own) {
   options.seed = shared.seed;
   options.threads = shared.threads;
   options.checkpoint = shared.checkpoint;
-  if (shared.quality == Quality::fast) {
-    options.max_steps = 12;
-    options.max_products = 150;
-  }
-  if (shared.quality == Quality::best) {
-    options.max_steps = 300;
-    options.max_products = 4000;
-    options.max_starts = 400;
-    options.start_work = 1.7e12;
-    options.tolerance = 1e-4;
-  }
+  set_quality(options, shared.quality);
   if (own.starts > 0) {
     options.max_starts = own.starts;
     options.start_work = 1e15;
@@ -74,7 +64,7 @@ FlatsOptions solver_options(const SolveOptions& shared, const OwnOptions& own) {
 }  // namespace
 
 Method flats_method() {
-  auto own = std::make_shared<OwnOptions>();
+  auto own = std::make_shared<FlatsRequest>();
   Method method;
   method.name = "flats";
   method.summary = "affine bones with dense weights, lowest error (hyperspectral inverse skinning)";

@@ -10,14 +10,14 @@ namespace sinew::tool {
 namespace {
 
 /// Options that only this method has.
-struct OwnOptions {
+struct SsdrRequest {
   int add_bones = 0;
   std::string laplacian = "rigidness";
   std::string lock_vertices;
   bool rest_pose = false;
 };
 
-SsdrOptions ssdr_options(const SolveOptions& options, const OwnOptions& own) {
+SsdrOptions ssdr_options(const SolveOptions& options, const SsdrRequest& own) {
   SsdrOptions solver;
   solver.bones = options.bones.value_or(solver.bones);
   solver.influences = influences_of(options, solver.influences);
@@ -67,7 +67,7 @@ std::vector<std::uint8_t> group_called(const std::string& name, const Rig& rig, 
   return inside;
 }
 
-Rig refit(const Sequence& sequence, const SolveOptions& options, const OwnOptions& own, FitReport& report,
+Rig refit(const Sequence& sequence, const SolveOptions& options, const SsdrRequest& own, FitReport& report,
           const Progress& progress) {
   if (options.bones || options.max_error) {
     throw Error(ErrorKind::usage, "--rig brings its own bones: use --add-bones rather than --bones or --max-error");
@@ -87,7 +87,7 @@ Rig refit(const Sequence& sequence, const SolveOptions& options, const OwnOption
   return refit_ssdr(sequence, *options.given, refit, report, progress);
 }
 
-Rig solve(const Sequence& sequence, const SolveOptions& options, const OwnOptions& own, FitReport& report,
+Rig solve(const Sequence& sequence, const SolveOptions& options, const SsdrRequest& own, FitReport& report,
           const Progress& progress) {
   if (options.given) return refit(sequence, options, own, report, progress);
   if (own.add_bones > 0) throw Error(ErrorKind::usage, "--add-bones needs --rig");
@@ -98,7 +98,7 @@ Rig solve(const Sequence& sequence, const SolveOptions& options, const OwnOption
 }  // namespace
 
 Method ssdr_method() {
-  const auto own = std::make_shared<OwnOptions>();
+  const auto own = std::make_shared<SsdrRequest>();
   Method method;
   method.name = "ssdr";
   method.summary = "rigid or affine bones with sparse smooth weights";

@@ -18,7 +18,7 @@
 namespace sinew::tool {
 namespace {
 
-struct Request {
+struct ViewRequest {
   std::filesystem::path model;
   SequenceInputs against;
   std::filesystem::path report;
@@ -69,7 +69,7 @@ std::string text_of(const std::filesystem::path& path) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-void run(const Request& request) {
+void run(const ViewRequest& request) {
   std::vector<std::filesystem::path> inputs = files_named(request.against);
   inputs.push_back(request.model);
   if (!request.report.empty()) inputs.push_back(request.report);
@@ -113,7 +113,7 @@ void run(const Request& request) {
 
 void add_view(CLI::App& app) {
   CLI::App& command = *app.add_subcommand("view", "Make a web page that plays a rig, alone or beside the original");
-  auto request = std::make_shared<Request>();
+  auto request = std::make_shared<ViewRequest>();
   command.add_option("RIG", request->model, "A model, animated or not: .glb, or a rig as " + rig_inputs())->required();
   command.add_option("--against,SEQUENCE", request->against.paths, "What to play beside it (sinew evaluate --help)");
   command.add_option("--frames", request->against.frames, "Frames of that sequence: FIRST:LAST:STEP, counted from 0");

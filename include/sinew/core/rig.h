@@ -25,6 +25,9 @@ struct SkinWeights {
   }
 };
 
+/// The most bones that any vertex follows, at most K.
+int used_influences(const SkinWeights& weights);
+
 /// Packs a dense V×B row-major matrix: keeps the K largest positive entries of each row, scales each row to sum 1 and
 /// sorts it. K = 0 keeps as many slots as the fullest row needs. A row without a positive entry gets bone 0.
 SkinWeights pack_weights(

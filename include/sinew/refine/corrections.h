@@ -38,4 +38,9 @@ struct CorrectionReport {
 Corrections fit_corrections(const Rig& rig, const Sequence& sequence, const CorrectionOptions& options,
                             CorrectionReport& report, const Progress& progress = {});
 
+/// Gives a rig these corrections instead of those it has, and notes their rank. Throws as fit_corrections() does; the
+/// rig has no corrections then.
+CorrectionReport correct(Rig& rig, const Sequence& sequence, const CorrectionOptions& options,
+                         const Progress& progress = {});
+
 }  // namespace sinew

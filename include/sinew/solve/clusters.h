@@ -3,6 +3,7 @@
 #include "sinew/core/checkpoint.h"
 #include "sinew/core/fit_report.h"
 #include "sinew/core/progress.h"
+#include "sinew/core/quality.h"
 #include "sinew/core/rig.h"
 #include "sinew/core/sequence.h"
 
@@ -14,6 +15,9 @@ struct ClustersOptions {
   int threads = 0;                   // 0: all cores
   Checkpoint* checkpoint = nullptr;  // where the state is kept now and then
 };
+
+/// Rounds that a quality stands for; the other options stay.
+void set_quality(ClustersOptions& options, Quality quality);
 
 /// Cuts a mesh into parts that move rigidly, one bone per vertex: k-means on the error of rigid fits, grown by
 /// splitting clusters in two [LindeBuzoGray1980], as skinning decompositions are started [LeDeng2012 §4.1].

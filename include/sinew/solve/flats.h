@@ -5,6 +5,7 @@
 #include "sinew/core/checkpoint.h"
 #include "sinew/core/fit_report.h"
 #include "sinew/core/progress.h"
+#include "sinew/core/quality.h"
 #include "sinew/core/rig.h"
 #include "sinew/core/sequence.h"
 
@@ -34,6 +35,9 @@ struct FlatsOptions {
   int threads = 0;                   // 0: all cores; the result does not depend on it
   Checkpoint* checkpoint = nullptr;  // where the state is kept now and then
 };
+
+/// Steps, products and starts that a quality stands for; the other options stay.
+void set_quality(FlatsOptions& options, Quality quality);
 
 /// Hyperspectral inverse skinning [Liu2020]: the closest flat to all vertices in the space of transforms, then the
 /// simplex of least volume around them. Affine bones, dense convex weights (or K-sparse ones fitted afterwards).

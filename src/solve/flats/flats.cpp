@@ -249,6 +249,17 @@ Solved enclose(FlatProblem problem, const Places& places, const Sequence& sequen
 
 namespace sinew {
 
+void set_quality(FlatsOptions& options, Quality quality) {
+  const FlatsOptions usual;
+  const bool fast = quality == Quality::fast;
+  const bool best = quality == Quality::best;
+  options.max_steps = fast ? 12 : best ? 300 : usual.max_steps;
+  options.max_products = fast ? 150 : best ? 4000 : usual.max_products;
+  options.max_starts = best ? 400 : usual.max_starts;
+  options.start_work = best ? 1.7e12 : usual.start_work;
+  options.tolerance = best ? 1e-4 : usual.tolerance;
+}
+
 Rig solve_flats(const Sequence& sequence, const FlatsOptions& options, FitReport& report, const Progress& progress) {
   using namespace flats;
   check(options);
