@@ -43,6 +43,14 @@ class SingleThreadedBlas {
   }
 };
 
+/// Where OpenBLAS was built without threads (Debian's libopenblas0-serial), its buffers are guarded by nobody: calls of
+/// several threads at once would write into each other's. They take turns then.
+std::unique_lock<std::mutex> turn() {
+  static std::mutex one_at_a_time;
+  static const bool unguarded = openblas_get_parallel() == OPENBLAS_SEQUENTIAL;
+  return unguarded ? std::unique_lock(one_at_a_time) : std::unique_lock<std::mutex>();
+}
+
 CBLAS_TRANSPOSE cblas_op(Op op) {
   return op == Op::transpose ? CblasTrans : CblasNoTrans;
 }
@@ -70,12 +78,14 @@ void gemm_chunked(Op op_a, Op op_b, Scalar alpha, const Eigen::Ref<const Matrix>
 void gemm_block(Op op_a, Op op_b, int m, int n, int k, float alpha, const float* a, int lda, const float* b, int ldb,
                 float beta, float* c, int ldc) {
   const SingleThreadedBlas alone;
+  const auto guard = turn();
   cblas_sgemm(CblasColMajor, cblas_op(op_a), cblas_op(op_b), m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
 
 void gemm_block(Op op_a, Op op_b, int m, int n, int k, double alpha, const double* a, int lda, const double* b, int ldb,
                 double beta, double* c, int ldc) {
   const SingleThreadedBlas alone;
+  const auto guard = turn();
   cblas_dgemm(CblasColMajor, cblas_op(op_a), cblas_op(op_b), m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
 
