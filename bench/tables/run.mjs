@@ -1,5 +1,5 @@
 // Sets our figures beside the published ones: runs the program over the sequences of SINEW_DATA, remembers what is done,
-// writes docs/results.md, docs/results.json and one SVG per table.
+// writes docs/results.md, docs/results/results.json and one SVG per table.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -26,7 +26,8 @@ if (options.help) {
   --short        the smoke test: a few figures at fast quality, compared with bench/tables/expected.json (2 % worse fails)
   --store        with --short: store the figures instead of comparing
   --list         names of the figures, then stop
-  --write-only   write docs/results.md from what is remembered, run nothing`);
+  --write-only   write docs/results.md from what is remembered, run nothing
+Figures that are not run keep what docs/results/results.json says of them, with the commit that measured it.`);
   process.exit(0);
 }
 
@@ -49,6 +50,7 @@ if (options.list) {
   process.exit(0);
 }
 
+// `inputs` are options of every command that reads the sequence, like another rest pose.
 const keyOf = (value, quality) => createHash('sha256').update(JSON.stringify([value, quality, options.seed])).digest('hex').slice(0, 24);
 const words = (step, rigs) => step.map((word) => (word.set ? join(data, 'sequences', word.set) : word.rig !== undefined ? rigs[word.rig] : word));
 
@@ -62,20 +64,22 @@ function program(args) {
 }
 
 /** Runs one command unless this build has run it before; returns { rig, seconds, facts }. */
-function runStep(chain, upTo, set, quality) {
-  const key = keyOf(chain.slice(0, upTo + 1), quality);
+function runStep(figure, upTo, quality) {
+  const { chain, set, inputs = [] } = figure;
+  const steps = chain.slice(0, upTo + 1);
+  const key = keyOf(inputs.length > 0 ? [...steps, inputs] : steps, quality);
   const base = join(cacheFolder, key);
   const remembered = existsSync(`${base}.json`) ? JSON.parse(readFileSync(`${base}.json`, 'utf8')) : null;
   if (remembered && (remembered.build === build || options['write-only']) && existsSync(`${base}.glb`)) return remembered;
   if (options['write-only']) return null;
-  const rigs = Array.from({ length: upTo }, (_, i) => runStep(chain, i, set, quality).rig);
+  const rigs = Array.from({ length: upTo }, (_, i) => runStep(figure, i, quality).rig);
   const [command, ...rest] = words(chain[upTo], rigs);
-  const args = [command, ...rest, '-o', `${base}.glb`, '--threads', options.threads];
+  const args = [command, ...rest, ...inputs, '-o', `${base}.glb`, '--threads', options.threads];
   if (command === 'solve') args.push('--quality', quality, '--seed', options.seed, '--report', `${base}.report.json`);
   else args.push('--json');
   const { printed, seconds } = program(args);
   const facts = command === 'solve' ? {} : weightChange(JSON.parse(printed));
-  const { errors, rig } = JSON.parse(program(['evaluate', `${base}.glb`, join(data, 'sequences', set), '--json']).printed);
+  const { errors, rig } = JSON.parse(program(['evaluate', `${base}.glb`, join(data, 'sequences', set), ...inputs, '--json']).printed);
   Object.assign(facts, errors, { bones: rig.bones });
   const result = { build, commit, quality, rig: `${base}.glb`, seconds, facts: slim(facts), args: [command, ...chain[upTo].slice(1).map((w) => w.set ?? (w.rig !== undefined ? 'RIG' : w))] };
   writeFileSync(`${base}.json`, JSON.stringify(result));
@@ -92,7 +96,7 @@ function weightChange(report) {
 const slim = (facts) => Object.fromEntries(Object.entries(facts).filter(([, value]) => typeof value !== 'object'));
 
 function measure(figure) {
-  const result = runStep(figure.chain, figure.chain.length - 1, figure.set, qualityOf(figure));
+  const result = runStep(figure, figure.chain.length - 1, qualityOf(figure));
   if (!result) return null;
   const ours = result.facts[figure.pick];
   if (typeof ours !== 'number') throw new Error(`no '${figure.pick}' in the output`);
@@ -120,7 +124,7 @@ wanted.forEach((figure, i) => {
 if (options.short) {
   compareWithStored();
 } else {
-  const known = rows.filter((row) => row.ours !== null || row.failure);
+  const known = withStored(rows);
   const commits = [...new Set(known.map((row) => row.commit).filter(Boolean))];
   const facts = { commit: commits.join(', '), cpu: cpus()[0].model, threads: options.threads, seed: options.seed, flags: '-O3 -march=x86-64-v3' };
   mkdirSync(join(root, 'docs', 'results'), { recursive: true });
@@ -130,10 +134,22 @@ if (options.short) {
     const svg = svgOf(TABLES[name], known.filter((row) => row.table === name && row.ours !== null));
     if (svg) writeFileSync(join(root, 'docs', 'results', `${name.replaceAll(' ', '-')}.svg`), svg);
   }
-  if (options.only.length === 0) writeReadme(known);
+  writeReadme(known);
   console.log(`wrote docs/results.md (${known.length} figures, ${failed} failed)`);
 }
 process.exitCode = failed > 0 ? 1 : process.exitCode;
+
+/** What was measured now, and for every other figure what docs/results/results.json has of it, in the order of the jobs. */
+function withStored(measured) {
+  const file = join(root, 'docs', 'results', 'results.json');
+  const stored = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')).rows : [];
+  const known = new Map(stored.map((row) => [row.id, row]));
+  for (const row of measured) if (row.ours !== null || row.failure) known.set(row.id, row);
+  return figures().flatMap((figure) => {
+    const { ours, seconds, measuredBones, commit, quality, failure } = known.get(figure.id) ?? {};
+    return ours === undefined && !failure ? [] : [{ ...figure, ours, seconds, measuredBones, commit, quality, failure }];
+  });
+}
 
 /** The table of means between its marks in the README. */
 function writeReadme(known) {

@@ -108,7 +108,7 @@ Parts split_core(const Sequence& sequence, const Triangles& triangles, const std
 
 std::size_t significant_size(std::size_t triangles) {
   const auto n = static_cast<double>(triangles);
-  return static_cast<std::size_t>(std::ceil(std::max(0.003 * n, std::min(50.0, 0.02 * n))));
+  return static_cast<std::size_t>(std::ceil(std::max(0.0024 * n, std::min(40.0, 0.02 * n))));
 }
 
 Cores find_cores(const Triangles& triangles, double epsilon, int threads, const Progress& progress) {

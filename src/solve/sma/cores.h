@@ -17,7 +17,7 @@ struct Cores {
 
   std::size_t bones() const { return sizes.size(); }
 };
-/// Triangles that a mode needs to count as a bone: 0.3 % of all, at least 50 where that is under 2 %.
+/// Triangles that a mode needs to count as a bone: 0.24 % of all, at least 40 where that is under 2 %.
 std::size_t significant_size(std::size_t triangles);
 Cores find_cores(const Triangles& triangles, double epsilon, int threads, const Progress& progress);
 
