@@ -54,16 +54,6 @@ ReadOptions read_options(std::string clip, std::string mesh, double fps, std::st
   return options;
 }
 
-/// A two-layer model is posed by both layers, as the program does: the format's own skin is only its stand-in.
-Sequence read(const std::vector<std::filesystem::path>& paths, const ReadOptions& options) {
-  const bool whole =
-      options.clip.empty() && options.mesh.empty() && options.frames_per_second == 0 && options.rest.empty();
-  if (whole && paths.size() == 1 && has_two_layers(paths.front()))
-    return select_frames(pose_all(read_rig(paths.front(), options)), options.first_frame, options.last_frame,
-                         options.frame_step);
-  return read_sequence(paths, options);
-}
-
 constexpr const char* kSequenceInit =
     R"(def __init__(self, frames: numpy.typing.ArrayLike, faces: numpy.typing.ArrayLike | collections.abc.Sequence[collections.abc.Sequence[int]] | None = None, rest: numpy.typing.ArrayLike | None = None, times: numpy.typing.ArrayLike | None = None, fps: float = 30.0, name: str = 'sequence') -> None)";
 
@@ -155,7 +145,7 @@ Raises sinew.Error (kind 'input') for numbers that are not finite, faces out of 
          std::string rest, nb::object frames) {
         const ReadOptions options = read_options(std::move(clip), std::move(mesh), fps, std::move(rest), frames);
         const nb::gil_scoped_release released;
-        return read(paths, options);
+        return read_sequence(paths, options);
       },
       nb::sig(
           "def read(paths: list[str], clip: str, mesh: str, fps: float, rest: str, frames: slice | None) -> Sequence"),

@@ -276,6 +276,22 @@ void match_pose_laplacian(const Rig& rig, const Sequence& examples, const Adjace
   }
 }
 
+/// The examples less what the rig's corrections add to its frames: the reduced rig is played with the same corrections,
+/// so weights that aim at them would count them twice.
+Sequence without_corrections(const Rig& rig, const Sequence& examples) {
+  Rig plain = rig;
+  plain.corrections.reset();
+  Sequence out = examples;
+  Points with(3, index(rig.vertex_count()));
+  Points without(3, index(rig.vertex_count()));
+  for (std::size_t f = 0; f < rig.frame_count(); ++f) {
+    pose(rig, f, with);
+    pose(plain, f, without);
+    out.frames[f] = examples.frames[f] - (with - without);
+  }
+  return out;
+}
+
 }  // namespace
 
 ReduceMethod reduce_method(std::string_view name) {
@@ -303,6 +319,9 @@ SkinWeights reduce_weights(const Rig& rig, const Sequence* examples, const Reduc
     one_layer.two_layer.reset();
     one_layer.corrections.reset();
     posed = pose_all(one_layer);
+    examples = &posed;
+  } else if (by_examples && rig.corrections) {
+    posed = without_corrections(rig, *examples);
     examples = &posed;
   }
   SkinWeights weights =

@@ -113,6 +113,52 @@ TEST(TwoLayerGltf, APartOfTheFileIsReadWithoutTheSecondLayer) {
   EXPECT_NE(warning.find("two-layer model is left out"), std::string::npos);
 }
 
+TEST(TwoLayerGltf, FramesAreThoseOfBothLayersWhateverPartIsRead) {
+  Rig rig = strip();
+  rig.clips = {{"first", 0, 2}, {"second", 2, 1}};
+  const std::vector<std::byte> bytes = glb_bytes(rig);
+  const Sequence whole = pose_all(rig);
+  ReadOptions options;
+  const Sequence all = parse_gltf_sequence(bytes, {}, options);
+  ASSERT_EQ(all.frame_count(), 3u);
+  for (std::size_t f = 0; f < 3; ++f) EXPECT_EQ(all.frames[f], whole.frames[f]);
+  options.clip = "second";
+  const Sequence second = parse_gltf_sequence(bytes, {}, options);
+  ASSERT_EQ(second.frame_count(), 1u);
+  EXPECT_EQ(second.frames[0], whole.frames[2]);
+  options.clip = "first";
+  options.frames_per_second = 8;
+  const Sequence sampled = parse_gltf_sequence(bytes, {}, options);
+  ASSERT_EQ(sampled.frame_count(), 3u);
+  EXPECT_LT((sampled.frames[1] - (whole.frames[0] + whole.frames[1]) / 2).cwiseAbs().maxCoeff(), 1e-6F);
+  EXPECT_EQ(sampled.frames[2], whole.frames[1]);
+}
+
+TEST(TwoLayerGltf, OneOfSeveralMeshesIsPosedByBothLayers) {
+  Rig rig = strip();
+  rig.rest.face_sizes = {4, 4, 3};
+  rig.rest.corners.resize(8);
+  for (const Index v : {6, 7, 8}) rig.rest.corners.push_back(v);
+  rig.rest.pieces = {{"Left", 0, 6, 0, 2}, {"Right", 6, 3, 2, 1}};
+  const Sequence whole = pose_all(rig);
+  ReadOptions options;
+  options.mesh = "Right";
+  const Sequence right = parse_gltf_sequence(glb_bytes(rig), {}, options);
+  ASSERT_EQ(right.vertex_count(), 3u);
+  for (std::size_t f = 0; f < 3; ++f) EXPECT_EQ(right.frames[f], whole.frames[f].rightCols(3));
+}
+
+TEST(TwoLayerGltf, AnotherRestPoseIsAFrameOfBothLayers) {
+  const Rig rig = strip();
+  const test::TemporaryFolder folder;
+  write_glb(folder / "two.glb", rig);
+  ReadOptions options;
+  options.rest = "1";
+  const Sequence read = read_sequence({folder / "two.glb"}, options);
+  EXPECT_EQ(read.rest.positions, pose_all(rig).frames[1]);
+  EXPECT_EQ(read.frames[2], pose_all(rig).frames[2]);
+}
+
 TEST(TwoLayerGltf, AnExtensionThatDoesNotFitTheRigIsRefused) {
   const Rig rig = strip();
   const auto refuse = [&](const std::string& from, const std::string& to, const std::string& part) {

@@ -81,6 +81,17 @@ TEST(ReduceWeights, NothingIsLostWhenThereAreEnoughSlots) {
     EXPECT_LT(evaluate(reduced(rig, method, 4, &examples), examples, 1).e_rms, 1e-2) << static_cast<int>(method);
 }
 
+TEST(ReduceWeights, CorrectionsAreCountedOnce) {
+  Rig rig = dense_tube(12, 4, 5);
+  Corrections corrections;
+  corrections.coefficients = Eigen::MatrixXf::Random(5, 1);
+  corrections.offsets = {0.2F * Points::Random(3, rig.rest.positions.cols())};
+  rig.corrections = corrections;
+  const Sequence examples = pose_all(rig);
+  for (const ReduceMethod method : {ReduceMethod::geometry, ReduceMethod::poisson})
+    EXPECT_LT(evaluate(reduced(rig, method, 4, &examples), examples, 1).e_rms, 1e-2) << static_cast<int>(method);
+}
+
 TEST(ReduceWeights, OneInfluenceAndLooseVerticesAreAccepted) {
   Rig rig = dense_tube(12, 5, 3);
   rig.rest.face_sizes.resize(40);

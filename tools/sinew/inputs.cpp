@@ -88,26 +88,15 @@ std::vector<std::vector<std::filesystem::path>> group_inputs(const std::vector<s
 
 namespace {
 
-/// One input. A two-layer model is posed by both layers: the format's own skin is only its stand-in.
-Sequence read_part(const std::vector<std::filesystem::path>& group, const ReadOptions& options) {
-  const bool whole =
-      options.clip.empty() && options.mesh.empty() && options.frames_per_second == 0 && options.rest.empty();
-  if (whole && group.size() == 1 && has_two_layers(group.front())) {
-    return select_frames(pose_all(read_rig_file(group.front())), options.first_frame, options.last_frame,
-                         options.frame_step);
-  }
-  return read_sequence(group, options);
-}
-
-/// The same at the rate asked for. Formats of keys are sampled by their reader; frames are blended.
+/// One input at the rate asked for. Formats of keys are sampled by their reader; frames are blended.
 Sequence read_at_rate(const std::vector<std::filesystem::path>& group, const ReadOptions& options) {
   const double rate = options.frames_per_second;
-  if (rate == 0 || usable_for(FileUse::read_rig, group.back())) return read_part(group, options);
+  if (rate == 0 || usable_for(FileUse::read_rig, group.back())) return read_sequence(group, options);
   ReadOptions all = options;  // frames are counted at the new rate
   all.first_frame = 0;
   all.last_frame = std::numeric_limits<std::size_t>::max();
   all.frame_step = 1;
-  const Sequence sampled = resample(read_part(group, all), rate);
+  const Sequence sampled = resample(read_sequence(group, all), rate);
   return select_frames(sampled, options.first_frame, options.last_frame, options.frame_step);
 }
 

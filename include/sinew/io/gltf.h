@@ -54,7 +54,8 @@ Rig parse_gltf_rig(std::span<const std::byte> bytes, const std::filesystem::path
                    const ReadOptions& options = {}, const std::string& name = "glTF");
 
 /// Evaluates the meshes of the file's scene at the frames of its animations. The rest pose is the bind pose of skinned
-/// meshes and the place of the node for others. The result satisfies Sequence::check(). Throws Error{input}.
+/// meshes and the place of the node for others. A two-layer model is posed by both layers, whatever part is read;
+/// between its keys vertices move straight. The result satisfies Sequence::check(). Throws Error{input}.
 Sequence read_gltf_sequence(const std::filesystem::path& path, const ReadOptions& options = {});
 Sequence parse_gltf_sequence(std::span<const std::byte> bytes, const std::filesystem::path& folder,
                              const ReadOptions& options = {}, const std::string& name = "glTF");
