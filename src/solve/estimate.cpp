@@ -85,7 +85,9 @@ SolveEstimate skeleton(const Numbers& n, const SolveSize& size) {
   };
   if (size.open_number) {
     const double left = std::min(n.B, 45.0);  // bones, most of the time
-    out.seconds = 1.1e-5 * n.V * n.B + 400 * round(1500, left);
+    const double rounds = size.quality == Quality::fast ? 200 : 500;
+    out.bytes += 25e6;  // free bones on the way from many to few, of which the number is read off
+    out.seconds = 1.1e-5 * n.V * n.B + rounds * round(1500, left);
   } else {
     const double moves = size.quality == Quality::fast ? 0 : size.quality == Quality::balanced ? 50 : 200;
     out.seconds = 3.3e-7 * n.V * frames * n.B + (100 + 25 * moves) * round(1000, n.B);
