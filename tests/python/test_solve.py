@@ -165,7 +165,7 @@ def test_two_solves_at_once_give_what_each_gives_alone(sequence):
         assert np.array_equal(rig.transforms, alone[i % 3].transforms)
 
 
-def test_other_threads_run_while_a_solve_does(sequence):
+def test_other_threads_run_while_a_solve_does(horse):
     counted = 0
     done = threading.Event()
 
@@ -178,10 +178,9 @@ def test_other_threads_run_while_a_solve_does(sequence):
     thread = threading.Thread(target=count)
     thread.start()
     try:
-        before, end = counted, time.monotonic() + 0.5
-        while time.monotonic() < end:
-            sinew.solve(sequence, bones=4)
-        assert counted - before >= 50
+        before = counted
+        sinew.solve(horse, bones=20, quality="fast", threads=1)
+        assert counted - before >= 50  # a solve that keeps the lock lets them run at its looks at Python alone
     finally:
         done.set()
         thread.join()
@@ -250,7 +249,7 @@ def interrupt_after(seconds, work):
 
 
 def test_ctrl_c_stops_a_solve(sequence):
-    assert interrupt_after(0.3, lambda: sinew.solve(sequence, bones=12, quality="best")) < 1
+    assert interrupt_after(0.3, lambda: sinew.solve(sequence, bones=12, quality="best", threads=1)) < 1
 
 
 @pytest.mark.parametrize("method", ["ssdr", "kavan", "flats", "skeleton", "sma", "clusters"])
