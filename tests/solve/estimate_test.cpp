@@ -35,8 +35,7 @@ TEST(Estimate, GrowsWithEverythingThatCosts) {
 }
 
 TEST(Estimate, AsksForTheFramesAtLeast) {
-  for (const char* method : kMethods)
-    EXPECT_GT(estimate_solve(method, usual()).bytes, 12.0 * 8000 * 50) << method;
+  for (const char* method : kMethods) EXPECT_GT(estimate_solve(method, usual()).bytes, 12.0 * 8000 * 50) << method;
 }
 
 TEST(Estimate, QualityCostsTimeWhereTheMethodKnowsIt) {
