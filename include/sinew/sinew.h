@@ -30,6 +30,7 @@
 #include "sinew/solve/clusters.h"
 #include "sinew/solve/estimate.h"
 #include "sinew/solve/flats.h"
+#include "sinew/solve/request.h"
 #include "sinew/solve/skeleton.h"
 #include "sinew/solve/sma.h"
 #include "sinew/solve/ssdr.h"
