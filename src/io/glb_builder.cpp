@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "io/glb_chunks.h"
+#include "io/json_text.h"
 #include "sinew/core/error.h"
 
 namespace sinew::gltf {
@@ -145,7 +146,7 @@ std::string Names::take(std::string_view wanted, std::string_view fallback) {
 std::vector<std::byte> GlbBuilder::finish() {
   pad(binary_, std::byte{0});
   if (!binary_.empty()) root["buffers"] = Json::array({{{"byteLength", binary_.size()}}});
-  std::string text = root.dump(-1, ' ', false, Json::error_handler_t::replace);  // names may be any bytes
+  std::string text = json_text(root);  // names may be any bytes
   text.resize((text.size() + 3) / 4 * 4, ' ');
   const std::size_t total = 12 + 8 + text.size() + (binary_.empty() ? 0 : 8 + binary_.size());
   if (total > std::numeric_limits<std::uint32_t>::max())
