@@ -80,7 +80,8 @@ TEST_F(Sweep, WhatComesBeforeTheSweptCommandIsDoneOnce) {
   EXPECT_TRUE(fs::exists(folder_ / "out/distortion_percent.svg"));
   const Json solved =
       Json::parse(run({"solve", "walk.pc2", "--method", "clusters", "--bones", "3", "-o", "r.glb", "--json"}).out);
-  EXPECT_EQ(rows[0]["e_rms"], solved["errors"]["e_rms"]);
+  const double of_the_start = solved["errors"]["e_rms"];
+  EXPECT_NEAR(rows[0]["e_rms"].get<double>(), of_the_start, 1e-6 * of_the_start) << "written twice";
 }
 
 TEST_F(Sweep, CommandsAfterABarSeeTheSequence) {
@@ -114,10 +115,7 @@ TEST_F(Sweep, WrongUsageIsRefusedBeforeAnythingIsSolved) {
   expect_refused(2, "--over", over("bones=9:2"));
   expect_refused(2, "--over", over("bones=2:9:0"));
   expect_refused(2, "--over", over("bones=2,x"));
-  expect_refused(2, "no option --colours", [&] {
-    std::vector<std::string> words = over("colours=1:2");
-    return words;
-  }());
+  expect_refused(2, "has an option --colours", over("colours=1:2"));
   expect_refused(2, "--y speed", with({"--y", "speed"}));
   expect_refused(2, "cannot follow a solve", with({"--method", "clusters | view"}));
   expect_refused(2, "is what the sweep goes over", with({"--method", "clusters --bones 3"}));
