@@ -97,7 +97,10 @@ void add_shared_options(CLI::App& command, SolveRequest& request) {
       ->check(CLI::Range(0, 4096));
   const char* const group = "Fitting a given rig";
   auto* const rig = command.add_option("--rig", request.given, "A rig whose bones or weights to keep")->group(group);
-  command.add_option("--fit", options.fit, "What to fit: weights, motion, all or joints")
+  command
+      .add_option("--fit", options.fit,
+                  "What to fit: weights, motion, all or joints; the motion of a\nrig with joints is that of its joints "
+                  "unless --transforms is given")
       ->check(CLI::IsMember({"weights", "motion", "all", "joints"}))
       ->needs(rig)
       ->group(group);

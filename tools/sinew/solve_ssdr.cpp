@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sinew/core/error.h"
+#include "sinew/solve/skeleton.h"
 #include "sinew/solve/ssdr.h"
 #include "solve.h"
 
@@ -87,8 +88,22 @@ Rig refit(const Sequence& sequence, const SolveOptions& options, const SsdrReque
   return refit_ssdr(sequence, *options.given, refit, report, progress);
 }
 
+/// The motion of a rig with joints is that of its joints, unless --transforms asks for bones that are free of them.
+bool keeps_joints(const SolveOptions& options) {
+  return options.fit == "motion" && options.given->jointed && options.transforms.empty() && options.lock.empty();
+}
+
+Rig turn_joints(const Sequence& sequence, const SolveOptions& options, FitReport& report, const Progress& progress) {
+  SkeletonOptions solver;
+  solver.strict_iterations = options.iterations.value_or(100);
+  solver.seed = options.seed;
+  solver.threads = options.threads;
+  return refit_joint_rotations(sequence, *options.given, solver, report, progress);
+}
+
 Rig solve(const Sequence& sequence, const SolveOptions& options, const SsdrRequest& own, FitReport& report,
           const Progress& progress) {
+  if (options.given && keeps_joints(options)) return turn_joints(sequence, options, report, progress);
   if (options.given) return refit(sequence, options, own, report, progress);
   if (own.add_bones > 0) throw Error(ErrorKind::usage, "--add-bones needs --rig");
   if (!own.lock_vertices.empty()) throw Error(ErrorKind::usage, "--lock-vertices needs --rig");
@@ -121,7 +136,7 @@ Method ssdr_method() {
 Method kavan_method() {
   Method method;
   method.name = "kavan";
-  method.summary = "affine bones, fixed sparsity and an optimised rest pose";
+  method.summary = "affine bones, sparse weights and an optimised rest pose";
   method.affine = true;
   method.takes = {"--influences", "--iterations", "--start"};
   method.solve = [](const Sequence& sequence, const SolveOptions& options, FitReport& report,
