@@ -92,6 +92,15 @@ Rig refit(const Sequence& sequence, const SolveRequest& request, FitReport& repo
     misused("rig brings its own bones: use add_bones rather than bones or max_error");
   if (request.start) misused("rig is where its bones start: leave start out");
   if (request.fit == "joints") misused("fit='joints' belongs to method='skeleton'");
+  const bool keeps_joints = request.fit == "motion" && request.given->jointed && !request.transforms &&
+                            request.lock.empty() && request.add_bones == 0;
+  if (keeps_joints) {
+    SkeletonOptions turning;
+    turning.strict_iterations = request.iterations.value_or(100);
+    turning.seed = request.seed;
+    turning.threads = request.threads;
+    return refit_joint_rotations(sequence, *request.given, turning, report, progress);
+  }
   RefitOptions options;
   options.solver = ssdr_options(request);
   options.solver.transforms = request.transforms.value_or(request.given->transforms);

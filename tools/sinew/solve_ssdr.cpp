@@ -89,11 +89,14 @@ Rig refit(const Sequence& sequence, const SolveOptions& options, const SsdrReque
 }
 
 /// The motion of a rig with joints is that of its joints, unless --transforms asks for bones that are free of them.
-bool keeps_joints(const SolveOptions& options) {
-  return options.fit == "motion" && options.given->jointed && options.transforms.empty() && options.lock.empty();
+bool keeps_joints(const SolveOptions& options, const SsdrRequest& own) {
+  return options.fit == "motion" && options.given->jointed && options.transforms.empty() && options.lock.empty() &&
+         own.add_bones == 0;
 }
 
 Rig turn_joints(const Sequence& sequence, const SolveOptions& options, FitReport& report, const Progress& progress) {
+  if (options.bones || options.max_error || !options.start.empty())
+    throw Error(ErrorKind::usage, "--rig brings its own bones: --bones, --max-error and --start do not go with it");
   SkeletonOptions solver;
   solver.strict_iterations = options.iterations.value_or(100);
   solver.seed = options.seed;
@@ -103,7 +106,7 @@ Rig turn_joints(const Sequence& sequence, const SolveOptions& options, FitReport
 
 Rig solve(const Sequence& sequence, const SolveOptions& options, const SsdrRequest& own, FitReport& report,
           const Progress& progress) {
-  if (options.given && keeps_joints(options)) return turn_joints(sequence, options, report, progress);
+  if (options.given && keeps_joints(options, own)) return turn_joints(sequence, options, report, progress);
   if (options.given) return refit(sequence, options, own, report, progress);
   if (own.add_bones > 0) throw Error(ErrorKind::usage, "--add-bones needs --rig");
   if (!own.lock_vertices.empty()) throw Error(ErrorKind::usage, "--lock-vertices needs --rig");
