@@ -20,6 +20,7 @@
 #include "sinew/core/sequence.h"
 #include "sinew/evaluate/errors.h"
 #include "sinew/evaluate/inside.h"
+#include "sinew/evaluate/rig_match.h"
 #include "sinew/evaluate/skeleton_match.h"
 #include "sinew/io/checkpoint_file.h"
 #include "sinew/io/io.h"

@@ -90,6 +90,20 @@ std::vector<std::uint8_t> group_called(const std::string& name, const Rig& rig, 
   return inside;
 }
 
+/// The motion of a rig with joints is that of its joints, unless `transforms` asks for bones that are free of them.
+bool keeps_joints(const SolveRequest& request) {
+  return request.fit == "motion" && request.given->jointed && !request.transforms && request.lock.empty() &&
+         request.ssdr.add_bones == 0;
+}
+
+Rig turn_joints(const Sequence& sequence, const SolveRequest& request, FitReport& report, const Progress& progress) {
+  SkeletonOptions options;
+  options.strict_iterations = request.iterations.value_or(100);
+  options.seed = request.seed;
+  options.threads = request.threads;
+  return refit_joint_rotations(sequence, *request.given, options, report, progress);
+}
+
 Rig refit(const Sequence& sequence, const SolveRequest& request, FitReport& report, const Progress& progress) {
   const Words say(request.style);
   if (request.bones || request.max_error)
@@ -98,6 +112,7 @@ Rig refit(const Sequence& sequence, const SolveRequest& request, FitReport& repo
   if (request.start) misused(fmt::format("{} is where its bones start: leave {} out", say("rig"), say("start")));
   if (request.fit == "joints")
     misused(fmt::format("{} belongs to {}", say("fit", "joints"), say("method", "skeleton")));
+  if (keeps_joints(request)) return turn_joints(sequence, request, report, progress);
   RefitOptions options;
   options.solver = ssdr_options(request);
   options.solver.transforms = request.transforms.value_or(request.given->transforms);
@@ -215,7 +230,7 @@ const std::vector<MethodFacts>& all_methods() {
        {"influences", "transforms", "iterations", "smoothness", "max_error", "min_bones", "max_bones", "start", "rig",
         "fit", "lock", "add_bones", "lock_vertices", "laplacian", "rest_pose"},
        by_ssdr},
-      {{"kavan", "affine bones, fixed sparsity and an optimised rest pose"},
+      {{"kavan", "affine bones, sparse weights and an optimised rest pose"},
        true,
        {"influences", "iterations", "start"},
        by_kavan},

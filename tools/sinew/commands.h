@@ -15,6 +15,7 @@ void add_help(CLI::App& app);
 void add_info(CLI::App& app);
 void add_reduce(CLI::App& app);
 void add_solve(CLI::App& app);
+void add_sweep(CLI::App& app);
 void add_view(CLI::App& app);
 
 }  // namespace sinew::tool

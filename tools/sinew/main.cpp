@@ -110,6 +110,7 @@ int run(int argc, char** argv) {
   app.get_formatter()->column_width(24);
   tool::add_demo(app);
   tool::add_solve(app);
+  tool::add_sweep(app);
   tool::add_correct(app);
   tool::add_evaluate(app);
   tool::add_reduce(app);

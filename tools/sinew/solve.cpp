@@ -54,7 +54,10 @@ void add_rig_options(CLI::App& command, SolveArguments& arguments) {
   SolveRequest& request = arguments.run.request;
   auto* const rig =
       command.add_option("--rig", arguments.rig_file, "A rig whose bones or weights to keep")->group(group);
-  command.add_option("--fit", request.fit, "What to fit: weights, motion, all or joints")
+  command
+      .add_option("--fit", request.fit,
+                  "What to fit: weights, motion, all or joints; the motion of a\nrig with joints is that of its joints "
+                  "unless --transforms is given")
       ->check(CLI::IsMember({"weights", "motion", "all", "joints"}))
       ->needs(rig)
       ->group(group);
