@@ -49,6 +49,7 @@ class Problem {
   std::size_t row_count() const { return rows_; }
   bool reduced() const { return basis_.size() != 0; }
   int threads() const { return threads_; }
+  void set_threads(int threads) { threads_ = threads; }
 
   const Scaling& scaling() const { return scaling_; }
   const Eigen::Matrix3Xd& rest() const { return rest_; }         // 3×V

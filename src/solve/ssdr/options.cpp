@@ -26,6 +26,12 @@ void check_options(const SsdrOptions& options) {
   if (options.max_iterations < 0) {
     refuse(fmt::format("iterations: {} given, expected 0 or more", options.max_iterations));
   }
+  if (!(options.time >= 0) || !std::isfinite(options.time)) {
+    refuse(fmt::format("time: {} seconds given, expected a number above 0", options.time));
+  }
+  if (!(options.work >= 0) || options.work > 1e9) {
+    refuse(fmt::format("work: {} given, expected a number above 0, up to 1e9", options.work));
+  }
   if (!(options.max_error >= 0) || !std::isfinite(options.max_error)) {
     refuse(fmt::format("max error: {} given, expected a positive E_RMS", options.max_error));
   }
@@ -37,6 +43,10 @@ void check_options(const SsdrOptions& options) {
 
 int slots(const SsdrOptions& options, int bones) {
   return options.influences == 0 ? bones : std::min(options.influences, bones);
+}
+
+std::uint64_t work_limit(const SsdrOptions& options) {
+  return static_cast<std::uint64_t>(std::llround(options.work * kWorkUnit));
 }
 
 SmoothingEdges::SmoothingEdges(const Sequence& sequence, const Problem& problem, const SsdrOptions& options)
