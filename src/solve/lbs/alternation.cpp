@@ -158,6 +158,14 @@ RunEnd run(const Problem& problem, const RunOptions& options, FitState& state) {
   return end;
 }
 
+double squares_of(const Problem& problem, FitState& state) {
+  PassOptions pass;
+  pass.influences = state.weights.capacity;
+  pass.keep_weights = true;
+  weights_pass(problem, bone_gram(problem, state.D), pass, state.weights, state.sums);
+  return objective(problem, state.sums, state.D);
+}
+
 void remove_bone(FitState& state, int b) {
   const Eigen::Index tail = state.D.cols() - 4 * (b + 1);
   state.D.middleCols(4 * b, tail) = state.D.rightCols(tail).eval();

@@ -56,6 +56,9 @@ Termination termination_of(RunEnd end);
 /// the value of the state never increases.
 RunEnd run(const Problem& problem, const RunOptions& options, FitState& state);
 
+/// ‖Y − D X‖² of a state as it is; leaves its sums.
+double squares_of(const Problem& problem, FitState& state);
+
 /// Takes bone b out of a state (weights renormalised, sums stale).
 void remove_bone(FitState& state, int b);
 

@@ -131,9 +131,8 @@ double smoothing_terms(const Problem& problem, const Smoothing& smoothing, const
   return 2 * strength * sum;
 }
 
-/// D as the problem's rows see it: Pᵀ D where it is reduced.
 template <class Matrix>
-Matrix in_rows(const Problem& problem, const Matrix& basis, Matrix D) {
+Matrix reduced_rows(const Problem& problem, const Matrix& basis, Matrix D) {
   if (!problem.reduced()) return D;
   Matrix reduced(index(problem.row_count()), D.cols());
   using Scalar = typename Matrix::Scalar;
@@ -142,6 +141,10 @@ Matrix in_rows(const Problem& problem, const Matrix& basis, Matrix D) {
 }
 
 }  // namespace
+
+Eigen::MatrixXf in_rows(const Problem& problem, const Eigen::MatrixXd& D) {
+  return reduced_rows<Eigen::MatrixXf>(problem, problem.basis(), D.cast<float>());
+}
 
 SparseWeights with_capacity(const SparseWeights& weights, int capacity) {
   SparseWeights result(weights.vertex_count(), capacity);
@@ -185,9 +188,9 @@ BoneGram bone_gram(const Problem& problem, const Eigen::MatrixXd& D) {
     for (int c = 0; c < 4; ++c) by_component.col(c * gram.padded + b) = D.col(4 * b + c);
   }
   if (problem.row_count() <= kExactRows) {
-    gram.exact_products = in_rows<Eigen::MatrixXd>(problem, problem.basis().cast<double>(), std::move(by_component));
+    gram.exact_products = reduced_rows<Eigen::MatrixXd>(problem, problem.basis().cast<double>(), std::move(by_component));
   } else {
-    gram.products = in_rows<Eigen::MatrixXf>(problem, problem.basis(), by_component.cast<float>());
+    gram.products = reduced_rows<Eigen::MatrixXf>(problem, problem.basis(), by_component.cast<float>());
   }
   return gram;
 }
@@ -239,10 +242,11 @@ void weights_pass(const Problem& problem, const BoneGram& gram, const PassOption
         weights.value[weights.slot(v) + static_cast<std::size_t>(k)] = rounded;
       }
       weights.count[v] = static_cast<std::uint16_t>(count);
-      const double data = solver.data_objective();
-      sums.residual[v] = static_cast<float>(std::max(0.0, problem.energy()[v] + data));
-      part.squares += problem.energy()[v] + data;
-      builder.add(y, u, solver.monomials(), bones.data(), values.data(), count);
+      const double squares = problem.energy()[v] + solver.data_objective();
+      const double importance = problem.importance(v);
+      sums.residual[v] = static_cast<float>(std::max(0.0, squares));
+      part.squares += importance * squares;
+      builder.add(y, u, solver.monomials(), bones.data(), values.data(), count, importance);
     };
     for_each_vertex(problem, gram, begin, end, scratch, visit, [&] { builder.flush(); });
   });

@@ -49,6 +49,9 @@ struct BoneGram {
 };
 BoneGram bone_gram(const Problem& problem, const Eigen::MatrixXd& D);
 
+/// D as the problem's rows see it: Pᵀ D where it is reduced.
+Eigen::MatrixXf in_rows(const Problem& problem, const Eigen::MatrixXd& D);
+
 /// The monomials that BoneGram's coefficients and packed sums refer to.
 inline constexpr int kMonomials = 10;
 

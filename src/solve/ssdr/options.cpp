@@ -20,6 +20,9 @@ void check_options(const SsdrOptions& options) {
   if (!(options.smoothness >= 0) || !std::isfinite(options.smoothness)) {
     refuse(fmt::format("smoothness: {} given, expected a number from 0 up", options.smoothness));
   }
+  if (!(options.surface >= 0) || options.surface > 1e3) {
+    refuse(fmt::format("surface: {} given, expected a number from 0 to 1000", options.surface));
+  }
   if (!(options.tolerance >= 0)) {
     refuse(fmt::format("tolerance: {} given, expected a number from 0 up", options.tolerance));
   }

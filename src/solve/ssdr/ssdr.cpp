@@ -18,17 +18,21 @@
 #include "solve/ssdr/options.h"
 #include "solve/ssdr/rest_pose.h"
 #include "solve/ssdr/start_from_flats.h"
+#include "solve/ssdr/surface.h"
 
 namespace sinew::ssdr {
 namespace {
 
 constexpr double kTruncation = 0.01;              // E_RMS that the reduction of the whole problem may leave out
 constexpr double kSampleTruncation = 0.1;         // the same of the sample
-constexpr std::size_t kSampleVertices = 1250;     // vertices that stand for all while bones are looked for
+constexpr std::size_t kSampleVertices = 1250;     // vertices that stand for all while bones are looked for, at least
+constexpr std::size_t kSampleNumbers = 100000;    // and as many as bring so many numbers, up to
+constexpr std::size_t kMostSampled = 5000;
 constexpr Eigen::Index kLargestMotion = 1 << 21;  // numbers in D up to which several starts are kept beside each other
 constexpr int kThoroughPeriod = 8;                // one vertex in so many searches its support thoroughly at the end
 constexpr std::size_t kDenseWeights = 4000000;    // most weights of V·B for which a dense start is affordable
 constexpr int kMostIterations = 100;              // of the last stage
+constexpr int kSurfaceRounds = 16;                // after it
 
 /// What a solve carries from stage to stage.
 struct Solve {
@@ -67,7 +71,8 @@ struct Sample {
 };
 
 Sample sample_of(const Solve& solve) {
-  std::vector<Index> chosen = spread_vertices(solve.problem.vertex_count(), kSampleVertices);
+  const std::size_t wanted = std::clamp(kSampleNumbers / solve.problem.row_count(), kSampleVertices, kMostSampled);
+  std::vector<Index> chosen = spread_vertices(solve.problem.vertex_count(), wanted);
   Problem part = solve.problem.sample(chosen, kSampleTruncation, solve.options.seed);
   part.set_threads(1);
   return {std::move(chosen), std::move(part)};
@@ -154,6 +159,7 @@ void search(Solve& solve, const Sample& sample, const std::string& phase, std::u
   SearchOptions search;
   search.run = run_options(solve.options, 60, slots(solve.options, state.bones()));
   search.run.patient = true;
+  search.run.bones.sweeps = 1;
   if (state.D.size() > kLargestMotion) search.starts = 1;
   if (solve.budget.limited()) search.kicks = std::numeric_limits<int>::max() / 2;
   search.threads = solve.problem.threads();
@@ -221,7 +227,7 @@ FitState fit(Solve& solve, int bones) {
     solve.budget = Budget(options.time, work_limit(options));
     if (!solve.budget.limited()) solve.budget = Budget(0, work_of(solve, sample.problem, bones, K));
     const std::uint64_t reserve =
-        all * (solve.budget.affords(400 * all) ? 40 : solve.budget.affords(120 * all) ? 16 : 5);
+        all * (solve.budget.affords(160 * all) ? 40 : solve.budget.affords(60 * all) ? 16 : 5);
     if (in_search) {
       const auto rows = static_cast<Eigen::Index>(3 * solve.problem.frame_count());
       state.D = saved_array(options.checkpoint->earlier->arrays, "motion", rows, -1);
@@ -238,6 +244,8 @@ FitState fit(Solve& solve, int bones) {
   const int K = slots(options, state.bones());
   RunOptions last = run_options(options, last_iterations(solve, iterating, in_iteration, state.bones(), K), K);
   if (options.quality == Quality::best) last.thorough_period = kThoroughPeriod;
+  // Rounds over the surface cost twice as much as iterations, and take a third of them.
+  const int rounds = std::min(kSurfaceRounds, last.iterations);
   last.smoothing = solve.smoothing;
   last.checkpoint = options.checkpoint;
   last.phase = iterating;
@@ -249,8 +257,9 @@ FitState fit(Solve& solve, int bones) {
     return solve.keep_going("iterate", static_cast<double>(++done) / last.iterations);
   };
   const RunEnd end = run(solve.problem, last, state);
-  solve.budget.spend(work.done);
   if (!solve.cancelled()) solve.end = end;
+  if (!solve.cancelled() && options.surface > 0) smooth_surface(solve.problem, last, options.surface, rounds, state);
+  solve.budget.spend(work.done);
   return state;
 }
 
