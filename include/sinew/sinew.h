@@ -21,6 +21,7 @@
 #include "sinew/evaluate/errors.h"
 #include "sinew/evaluate/inside.h"
 #include "sinew/evaluate/skeleton_match.h"
+#include "sinew/evaluate/sted.h"
 #include "sinew/io/checkpoint_file.h"
 #include "sinew/io/io.h"
 #include "sinew/make/character.h"

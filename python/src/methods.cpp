@@ -27,8 +27,8 @@ const std::array<MethodFacts, 6>& methods() {
   static const std::array<MethodFacts, 6> all{{
       {"ssdr",
        {"influences", "transforms", "iterations", "smoothness", "max_error", "min_bones", "max_bones", "start", "rig",
-        "fit", "lock", "add_bones", "lock_vertices", "laplacian", "rest_pose"}},
-      {"kavan", {"influences", "iterations", "start"}},
+        "fit", "lock", "add_bones", "lock_vertices", "laplacian", "rest_pose", "time", "work", "surface"}},
+      {"kavan", {"influences", "iterations", "start", "time", "work"}},
       {"sma", {"influences", "transforms", "iterations", "rig", "fit", "epsilon", "weights"}},
       {"flats",
        {"max_error", "influences", "transforms", "iterations", "flat_solver", "outliers", "quantile", "starts",
@@ -50,6 +50,9 @@ SsdrOptions ssdr_options(const SolveRequest& request) {
   options.laplacian = request.laplacian;
   options.start = request.start.value_or(options.start);
   options.quality = request.quality;
+  options.time = request.time;
+  options.work = request.work;
+  options.surface = request.surface.value_or(options.surface);
   options.max_iterations = request.iterations.value_or(0);
   options.max_error = request.max_error.value_or(0);
   options.min_bones = request.min_bones.value_or(options.min_bones);

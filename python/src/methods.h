@@ -31,6 +31,9 @@ struct SolveRequest {
   std::optional<int> influences;  // 0: all
   std::optional<Transforms> transforms;
   std::optional<double> smoothness;
+  double time = 0;  // 0: as the quality says
+  double work = 0;
+  std::optional<double> surface;
   std::optional<int> iterations;
   std::optional<Start> start;
   Quality quality = Quality::balanced;

@@ -216,6 +216,10 @@ SolveRequest solve_request(const nb::dict& given) {
   if (const auto kind = options.word("transforms", {"rigid", "affine"}))
     request.transforms = *kind == 0 ? Transforms::rigid : Transforms::affine;
   request.smoothness = options.number("smoothness", 0, kAny);
+  request.time = options.number("time", 0, kAny, true).value_or(0);
+  request.work = options.number("work", 0, 1e9, true).value_or(0);
+  if (request.time > 0 && request.work > 0) throw Error(ErrorKind::usage, "time and work exclude each other");
+  request.surface = options.number("surface", 0, 1000);
   request.iterations = options.integer("iterations", 0, std::numeric_limits<int>::max());
   if (const auto start = options.word("start", {"parts", "flats"}))
     request.start = *start == 0 ? Start::parts : Start::flats;

@@ -47,7 +47,8 @@ struct SolveRequest {
 
 const std::vector<std::string> kOptionalShared{"--max-error",  "--min-bones",  "--max-bones",  "--influences",
                                                "--transforms", "--smoothness", "--iterations", "--skeleton",
-                                               "--start",      "--rig",        "--fit",        "--lock"};
+                                               "--start",      "--rig",        "--fit",        "--lock",
+                                               "--time",       "--work",       "--surface"};
 
 [[noreturn]] void misused(const std::string& sentence) {
   throw Error(ErrorKind::usage, sentence);
@@ -92,6 +93,15 @@ void add_shared_options(CLI::App& command, SolveRequest& request) {
                                                                          {"best", Quality::best}})
                       .description(""))
       ->default_str("balanced");
+  auto* const time =
+      command.add_option("--time", options.time, "Seconds to look for a better answer, instead of a quality")
+          ->check(above_zero)
+          ->excludes("--quality");
+  command.add_option("--work", options.work, "The same in units of work, which the report tells: the same bits again")
+      ->check(above_zero)
+      ->excludes("--quality")
+      ->excludes(time);
+  command.add_option("--surface", options.surface, "How much normals count beside distances (0)")->check(not_negative);
   command.add_option("--seed", options.seed, "Seed of everything random (1)");
   command.add_option("--threads", options.threads, "Threads; the result does not depend on it (all cores)")
       ->check(CLI::Range(0, 4096));
@@ -188,9 +198,9 @@ void refuse_beyond(double limit, double bytes, const std::string& what) {
                           size_text(bytes), size_text(limit)));
 }
 
-/// Refuses what a limited address space (ulimit -v) has no room for: BLAS waits forever for memory that it cannot get.
+/// Refuses what a limited address space (ulimit -v) has no room for.
 void refuse_beyond_address_space(double bytes, int threads) {
-  constexpr double kPerThread = 200e6;  // addresses that a thread's stack, heap and BLAS buffer reserve
+  constexpr double kPerThread = 200e6;  // addresses that a thread's stack and heap reserve
   rlimit limit{};
   if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
   std::ifstream statm("/proc/self/statm");
@@ -350,8 +360,13 @@ SolveEstimate estimate_of(const Method& method, const Sequence& sequence, const 
   size.influences = influences_of(options, method.name == "flats" ? 0 : 4);
   size.quality = options.quality;
   size.threads = resolve_threads(options.threads);
+  if (options.time || options.work) size.quality = Quality::best;  // memory of whatever there may be time for
   if (method.add_size) method.add_size(options, size);
   SolveEstimate estimate = estimate_solve(method.name, size);
+  // Reading, writing and evaluating beside it; a unit of work is about a millisecond.
+  if (options.time) estimate.seconds = *options.time + 0.2 + 2e-8 * static_cast<double>(size.frames * size.vertices);
+  if (options.work) estimate.seconds = 1e-3 * *options.work + 0.2;
+  if (options.time || options.work) estimate.cpu_seconds = estimate.seconds * size.threads;
   if (options.start == "flats") {
     size.influences = 0;
     size.quality = Quality::fast;

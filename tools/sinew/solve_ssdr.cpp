@@ -34,6 +34,9 @@ SsdrOptions ssdr_options(const SolveOptions& options, const SsdrRequest& own) {
   solver.threads = options.threads;
   solver.checkpoint = options.checkpoint;
   solver.quality = options.quality;
+  solver.time = options.time.value_or(0);
+  solver.work = options.work.value_or(0);
+  solver.surface = options.surface.value_or(solver.surface);
   return solver;
 }
 
@@ -103,7 +106,8 @@ Method ssdr_method() {
   method.name = "ssdr";
   method.summary = "rigid or affine bones with sparse smooth weights";
   method.takes = {"--influences", "--transforms", "--iterations", "--smoothness", "--max-error", "--min-bones",
-                  "--max-bones",  "--start",      "--rig",        "--fit",        "--lock"};
+                  "--max-bones",  "--start",      "--rig",        "--fit",        "--lock",
+                  "--time",       "--work",       "--surface"};
   method.add_options = [own](CLI::App& command) {
     command.add_option("--add-bones", own->add_bones, "With --rig: helper bones to add")->check(CLI::Range(0, 1024));
     command.add_option("--lock-vertices", own->lock_vertices,
@@ -123,7 +127,7 @@ Method kavan_method() {
   method.name = "kavan";
   method.summary = "affine bones, fixed sparsity and an optimised rest pose";
   method.affine = true;
-  method.takes = {"--influences", "--iterations", "--start"};
+  method.takes = {"--influences", "--iterations", "--start", "--time", "--work"};
   method.solve = [](const Sequence& sequence, const SolveOptions& options, FitReport& report,
                     const Progress& progress) {
     SsdrOptions solver = ssdr_options(options, {});

@@ -90,6 +90,7 @@ double highest_accepted(const Chain& chain) {
 Trial try_move(const Problem& problem, const SearchOptions& options, const Chain& chain, int ahead) {
   Trial trial;
   trial.state = chain.walk;
+  trial.state.waits = {};
   RunOptions run_options = options.run;
   run_options.work = &trial.work;
   const int move = chain.moves + ahead;

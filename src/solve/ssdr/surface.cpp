@@ -7,6 +7,7 @@ namespace sinew::ssdr {
 namespace {
 
 constexpr std::size_t kGrain = 256;  // vertices
+constexpr int kInner = 3;            // iterations between two looks at the residuals
 
 /// y − D x of every vertex, in the rows of the problem.
 Eigen::MatrixXf residuals(const Problem& problem, const FitState& state) {
@@ -55,7 +56,8 @@ void smooth_surface(const Problem& problem, const RunOptions& run_options, doubl
                     FitState& state) {
   if (!(strength > 0) || problem.adjacency().neighbors.empty()) return;
   RunOptions once = run_options;
-  once.iterations = 1;
+  once.iterations = kInner;
+  once.tolerance = 0;
   once.checkpoint = nullptr;
   once.after = nullptr;
   for (int round = 0; round < rounds; ++round) {
