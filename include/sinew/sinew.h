@@ -22,6 +22,7 @@
 #include "sinew/evaluate/inside.h"
 #include "sinew/evaluate/rig_match.h"
 #include "sinew/evaluate/skeleton_match.h"
+#include "sinew/evaluate/sted.h"
 #include "sinew/io/checkpoint_file.h"
 #include "sinew/io/io.h"
 #include "sinew/make/character.h"

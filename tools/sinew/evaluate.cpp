@@ -12,6 +12,7 @@
 #include "report.h"
 #include "sinew/evaluate/rig_match.h"
 #include "sinew/evaluate/skeleton_match.h"
+#include "sinew/evaluate/sted.h"
 
 namespace sinew::tool {
 namespace {
@@ -116,6 +117,8 @@ void run(const EvaluateRequest& request) {
     out["rig"] = facts_of(rig);
     out["input"] = facts_of(sequence);
     out["errors"] = facts_of(errors, request.per_vertex);
+    const EdgeErrors edges = evaluate_edges(rig, sequence, request.threads);
+    out["edges"] = {{"spatial_percent", edges.spatial_percent}, {"temporal_percent", edges.temporal_percent}};
     out["between"] = facts_of(between);
     if (rig.jointed)
       out["inside"] = {{"rest", facts_of(inside_at_rest(rig))}, {"posed", facts_of(inside_when_posed(rig))}};
@@ -135,6 +138,9 @@ void run(const EvaluateRequest& request) {
   fmt::print("distortion  {} %\n", short_number(errors.distortion_percent));
   fmt::print("normals     {}° of the surfaces, {}° as a player skins them\n", short_number(errors.normal_degrees),
              short_number(errors.played_degrees));
+  const EdgeErrors edges = evaluate_edges(rig, sequence, request.threads);
+  fmt::print("edges       {} % in space, {} % in time (STED)\n", short_number(edges.spatial_percent),
+             short_number(edges.temporal_percent));
   fmt::print("max         {} % of the diagonal, {} in its unit (frame {}, vertex {})\n",
              short_number(errors.max_percent), short_number(errors.max_distance), errors.worst_frame,
              errors.worst_vertex);

@@ -110,9 +110,9 @@ void refuse_beyond(double limit, double bytes, const std::string& what) {
                           size_text(bytes), size_text(limit)));
 }
 
-/// Refuses what a limited address space (ulimit -v) has no room for: BLAS waits forever for memory that it cannot get.
+/// Refuses what a limited address space (ulimit -v) has no room for.
 void refuse_beyond_address_space(double bytes, int threads) {
-  constexpr double kPerThread = 200e6;  // addresses that a thread's stack, heap and BLAS buffer reserve
+  constexpr double kPerThread = 200e6;  // addresses that a thread's stack and heap reserve
   rlimit limit{};
   if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
   std::ifstream statm("/proc/self/statm");
