@@ -13,6 +13,7 @@ void add_correct(CLI::App& app);
 void add_evaluate(CLI::App& app);
 void add_help(CLI::App& app);
 void add_info(CLI::App& app);
+void add_pack(CLI::App& app);
 void add_reduce(CLI::App& app);
 void add_solve(CLI::App& app);
 void add_sweep(CLI::App& app);
