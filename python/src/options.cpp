@@ -202,6 +202,9 @@ Request solve_request(const nb::dict& given) {
   if (const auto kind = options.word("transforms", {"rigid", "affine"}))
     request.transforms = *kind == 0 ? Transforms::rigid : Transforms::affine;
   request.smoothness = options.number("smoothness", 0, kAny);
+  request.time = options.number("time", 0, kAny, true);
+  request.work = options.number("work", 0, 1e9, true);
+  request.surface = options.number("surface", 0, 1000);
   request.iterations = options.integer("iterations", 0, std::numeric_limits<int>::max());
   if (const auto start = options.word("start", {"parts", "flats"}))
     request.start = *start == 0 ? Start::parts : Start::flats;

@@ -53,6 +53,9 @@ SsdrOptions ssdr_options(const SolveRequest& request) {
   options.laplacian = request.ssdr.laplacian;
   options.start = request.start.value_or(options.start);
   options.quality = request.quality;
+  options.time = request.time.value_or(0);
+  options.work = request.work.value_or(0);
+  options.surface = request.surface.value_or(options.surface);
   options.max_iterations = request.iterations.value_or(0);
   options.max_error = request.max_error.value_or(0);
   options.min_bones = request.min_bones.value_or(options.min_bones);
@@ -90,6 +93,20 @@ std::vector<std::uint8_t> group_called(const std::string& name, const Rig& rig, 
   return inside;
 }
 
+/// The motion of a rig with joints is that of its joints, unless `transforms` asks for bones that are free of them.
+bool keeps_joints(const SolveRequest& request) {
+  return request.fit == "motion" && request.given->jointed && !request.transforms && request.lock.empty() &&
+         request.ssdr.add_bones == 0;
+}
+
+Rig turn_joints(const Sequence& sequence, const SolveRequest& request, FitReport& report, const Progress& progress) {
+  SkeletonOptions options;
+  options.strict_iterations = request.iterations.value_or(100);
+  options.seed = request.seed;
+  options.threads = request.threads;
+  return refit_joint_rotations(sequence, *request.given, options, report, progress);
+}
+
 Rig refit(const Sequence& sequence, const SolveRequest& request, FitReport& report, const Progress& progress) {
   const Words say(request.style);
   if (request.bones || request.max_error)
@@ -98,6 +115,7 @@ Rig refit(const Sequence& sequence, const SolveRequest& request, FitReport& repo
   if (request.start) misused(fmt::format("{} is where its bones start: leave {} out", say("rig"), say("start")));
   if (request.fit == "joints")
     misused(fmt::format("{} belongs to {}", say("fit", "joints"), say("method", "skeleton")));
+  if (keeps_joints(request)) return turn_joints(sequence, request, report, progress);
   RefitOptions options;
   options.solver = ssdr_options(request);
   options.solver.transforms = request.transforms.value_or(request.given->transforms);
@@ -213,11 +231,11 @@ const std::vector<MethodFacts>& all_methods() {
       {{"ssdr", "rigid or affine bones with sparse smooth weights"},
        false,
        {"influences", "transforms", "iterations", "smoothness", "max_error", "min_bones", "max_bones", "start", "rig",
-        "fit", "lock", "add_bones", "lock_vertices", "laplacian", "rest_pose"},
+        "fit", "lock", "add_bones", "lock_vertices", "laplacian", "rest_pose", "time", "work", "surface"},
        by_ssdr},
-      {{"kavan", "affine bones, fixed sparsity and an optimised rest pose"},
+      {{"kavan", "affine bones, sparse weights and an optimised rest pose"},
        true,
-       {"influences", "iterations", "start"},
+       {"influences", "iterations", "start", "time", "work"},
        by_kavan},
       {{"sma", "near-rigid parts by mean shift; finds the number of bones itself"},
        true,
@@ -255,6 +273,7 @@ SolveSize size_of(const Sequence& sequence, const SolveRequest& request) {
   size.influences = request.influences.value_or(request.method == "flats" ? 0 : 4);
   size.quality = request.quality;
   size.threads = resolve_threads(request.threads);
+  if (request.time || request.work) size.quality = Quality::best;  // memory of whatever there may be time for
   if (request.method == "ssdr") size.bones += request.ssdr.add_bones;
   if (request.method != "skeleton") return size;
   size.symmetric = request.skeleton.symmetric;
@@ -311,6 +330,7 @@ Rig solve(const Sequence& sequence, const SolveRequest& request, FitReport& repo
   const Words say(request.style);
   if (request.bones && request.max_error)
     misused(fmt::format("{} and {} exclude each other", say("bones"), say("max_error")));
+  if (request.time && request.work) misused(fmt::format("{} and {} exclude each other", say("time"), say("work")));
   if (request.given == nullptr && (!request.fit.empty() || !request.lock.empty()))
     misused(fmt::format("{} and {} need {}", say("fit"), say("lock"), say("rig")));
   Rig rig = facts_of(request.method).solve(sequence, request, report, progress);
@@ -322,6 +342,10 @@ Rig solve(const Sequence& sequence, const SolveRequest& request, FitReport& repo
 SolveEstimate estimate(const Sequence& sequence, const SolveRequest& request) {
   SolveSize size = size_of(sequence, request);
   SolveEstimate out = estimate_solve(request.method, size);
+  // Reading, writing and evaluating beside it; a unit of work is about a millisecond.
+  if (request.time) out.seconds = *request.time + 0.2 + 2e-8 * static_cast<double>(size.frames * size.vertices);
+  if (request.work) out.seconds = 1e-3 * *request.work + 0.2;
+  if (request.time || request.work) out.cpu_seconds = out.seconds * size.threads;
   if (request.start != Start::flats) return out;
   size.influences = 0;
   size.quality = Quality::fast;

@@ -54,7 +54,10 @@ void add_rig_options(CLI::App& command, SolveArguments& arguments) {
   SolveRequest& request = arguments.run.request;
   auto* const rig =
       command.add_option("--rig", arguments.rig_file, "A rig whose bones or weights to keep")->group(group);
-  command.add_option("--fit", request.fit, "What to fit: weights, motion, all or joints")
+  command
+      .add_option("--fit", request.fit,
+                  "What to fit: weights, motion, all or joints; the motion of a\nrig with joints is that of its joints "
+                  "unless --transforms is given")
       ->check(CLI::IsMember({"weights", "motion", "all", "joints"}))
       ->needs(rig)
       ->group(group);
@@ -107,9 +110,9 @@ void refuse_beyond(double limit, double bytes, const std::string& what) {
                           size_text(bytes), size_text(limit)));
 }
 
-/// Refuses what a limited address space (ulimit -v) has no room for: BLAS waits forever for memory that it cannot get.
+/// Refuses what a limited address space (ulimit -v) has no room for.
 void refuse_beyond_address_space(double bytes, int threads) {
-  constexpr double kPerThread = 200e6;  // addresses that a thread's stack, heap and BLAS buffer reserve
+  constexpr double kPerThread = 200e6;  // addresses that a thread's stack and heap reserve
   rlimit limit{};
   if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
   std::ifstream statm("/proc/self/statm");

@@ -143,6 +143,15 @@ void add_shared_options(CLI::App& command, SolveRequest& request) {
   command.add_option("--quality", request.quality, "fast, balanced or best (balanced)")
       ->transform(words<Quality>({{"fast", Quality::fast}, {"balanced", Quality::balanced}, {"best", Quality::best}}))
       ->default_str("balanced");
+  auto* const time =
+      command.add_option("--time", request.time, "Seconds to look for a better answer, instead of a quality")
+          ->check(above_zero)
+          ->excludes("--quality");
+  command.add_option("--work", request.work, "The same in units of work, which the report tells: the same bits again")
+      ->check(above_zero)
+      ->excludes("--quality")
+      ->excludes(time);
+  command.add_option("--surface", request.surface, "How much normals count beside distances (0)")->check(not_negative);
   command.add_option("--seed", request.seed, "Seed of everything random (1)");
   command.add_option("--threads", request.threads, "Threads; the result does not depend on it (all cores)")
       ->check(CLI::Range(0, 4096));

@@ -36,6 +36,9 @@ struct SolveRequest {
   std::optional<int> influences;  // 0: all
   std::optional<Transforms> transforms;
   std::optional<double> smoothness;
+  std::optional<double> surface;  // how much normals count beside distances
+  std::optional<double> time;     // seconds, instead of a quality
+  std::optional<double> work;     // the same in units of work: the same bits again
   std::optional<int> iterations;
   std::optional<Start> start;
   Quality quality = Quality::balanced;
