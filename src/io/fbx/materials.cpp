@@ -3,8 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 /// glTF materials as Phong ones: base colour, emission, opacity and roughness; textures of base colour, emission and
 /// normals.
