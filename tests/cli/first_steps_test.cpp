@@ -185,5 +185,14 @@ TEST_F(FirstSteps, APageIsMadeOnlyOfWhatItCanShowAndAsSmallAsAsked) {
   EXPECT_EQ(none.status, 2);
 }
 
+TEST_F(FirstSteps, APageTakesOfTheOriginalWhatTheRigWasMadeFrom) {
+  ASSERT_EQ(run({"solve", "walk.pc2", "-o", "r.glb", "--frames", "0:6", "--bones", "8"}).status, 0);
+  expect_refused(3, "--clip, --frames and --fps as in the solve make them alike",
+                 {"view", "r.glb", "walk.pc2", "-o", "page.html"});
+  expect_refused(2, "--fps", {"view", "r.glb", "walk.pc2", "-o", "page.html", "--fps", "0"});
+  if (!has_viewer()) GTEST_SKIP() << "the viewer is not built in";
+  EXPECT_EQ(run({"view", "r.glb", "walk.pc2", "-o", "page.html", "--frames", "0:6"}).status, 0);
+}
+
 }  // namespace
 }  // namespace sinew

@@ -85,9 +85,12 @@ void run(const ViewRequest& request) {
     const Rig rig = read_rig_file(request.model);
     if (rig.vertex_count() != original->vertex_count() || rig.frame_count() != original->frame_count())
       throw Error(ErrorKind::input,
-                  fmt::format("{}: {} vertices and {} frames, the sequence to compare with has {} and {}",
+                  fmt::format("{}: {} vertices and {} frames, the sequence to compare with has {} and {}{}",
                               request.model.string(), rig.vertex_count(), rig.frame_count(), original->vertex_count(),
-                              original->frame_count()));
+                              original->frame_count(),
+                              rig.vertex_count() == original->vertex_count()
+                                  ? " (--clip, --frames and --fps as in the solve make them alike)"
+                                  : ""));
     options.original = &*original;
   }
   if (most > 0 && original) {
@@ -119,6 +122,12 @@ void add_view(CLI::App& app) {
   command.add_option("--frames", request->against.frames, "Frames of that sequence: FIRST:LAST:STEP, counted from 0");
   command.add_option("--clip", request->against.clips, "Clips of that sequence, by name or number; may be repeated")
       ->allow_extra_args(false);
+  command.add_option("--rest", request->against.read.rest, "Rest pose of that sequence: a frame number or a file");
+  command.add_option("--mesh", request->against.read.mesh, "Only its meshes whose name matches, e.g. 'Body*'");
+  command
+      .add_option("--fps", request->against.read.frames_per_second,
+                  "Frames per second to sample it at, as in the solve (its frames or keys)")
+      ->check(above_zero);
   command.add_option("--max-size", request->max_size,
                      "Largest page, e.g. 20M: the original is kept in fewer bits or frames");
   command.add_option("--report", request->report, "Report of the solve (solve --report), for the plots");
