@@ -38,9 +38,9 @@ struct SolveOptions {
   std::string start;                 // --start: "parts", "flats", or empty for parts
   bool skeleton = false;             // --skeleton: bones joined in a hierarchy
   Quality quality = Quality::balanced;
-  std::optional<double> time;        // --time, seconds, > 0: instead of a quality
-  std::optional<double> work;        // --work, units of about a millisecond, > 0: the same for equal bits
-  std::optional<double> surface;     // --surface, >= 0
+  std::optional<double> time;     // --time, seconds, > 0: instead of a quality
+  std::optional<double> work;     // --work, units of about a millisecond, > 0: the same for equal bits
+  std::optional<double> surface;  // --surface, >= 0
   std::uint64_t seed = 1;
   int threads = 0;                   // 0: all cores
   std::optional<Rig> given;          // --rig IN.glb

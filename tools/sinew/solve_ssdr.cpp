@@ -105,9 +105,9 @@ Method ssdr_method() {
   Method method;
   method.name = "ssdr";
   method.summary = "rigid or affine bones with sparse smooth weights";
-  method.takes = {"--influences", "--transforms", "--iterations", "--smoothness", "--max-error", "--min-bones",
-                  "--max-bones",  "--start",      "--rig",        "--fit",        "--lock",
-                  "--time",       "--work",       "--surface"};
+  method.takes = {"--influences", "--transforms", "--iterations", "--smoothness", "--max-error",
+                  "--min-bones",  "--max-bones",  "--start",      "--rig",        "--fit",
+                  "--lock",       "--time",       "--work",       "--surface"};
   method.add_options = [own](CLI::App& command) {
     command.add_option("--add-bones", own->add_bones, "With --rig: helper bones to add")->check(CLI::Range(0, 1024));
     command.add_option("--lock-vertices", own->lock_vertices,
