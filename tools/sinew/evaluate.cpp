@@ -12,6 +12,8 @@
 #include "report.h"
 #include "sinew/evaluate/rig_match.h"
 #include "sinew/evaluate/skeleton_match.h"
+#include "sinew/evaluate/sted.h"
+#include "sinew/evaluate/vertex_match.h"
 
 namespace sinew::tool {
 namespace {
@@ -98,24 +100,50 @@ KnownRig compare_with_known(const EvaluateRequest& request, const Rig& rig, cons
   return out;
 }
 
-/// Only of a whole rig: half-way between which keys is not asked of a part.
-std::optional<ErrorsBetween> between_of(const EvaluateRequest& request, const Rig& rig, const Sequence& sequence) {
+Json match_facts(const VertexMatch& match) {
+  return {{"vertices", match.of.size() - match.missing},
+          {"largest_percent", match.largest_percent},
+          {"by_motion", match.by_motion},
+          {"copies", match.copies},
+          {"left_out", match.missing}};
+}
+
+void print_matched(const VertexMatch& match) {
+  fmt::print("matched     {} vertices by place, {} of them by motion too; at most {} % of the diagonal apart\n",
+             match.of.size() - match.missing, match.by_motion, short_number(match.largest_percent));
+  if (match.copies > 0) fmt::print("            {} vertices of the rig repeat others\n", match.copies);
+  if (match.missing > 0) fmt::print("            {} vertices of no face are not in the rig\n", match.missing);
+}
+
+/// Only of a whole rig in the order of the sequence: half-way between which keys is not asked of a part.
+std::optional<ErrorsBetween> between_of(const EvaluateRequest& request, const Rig& rig, const Sequence& sequence,
+                                        bool matched) {
   const SequenceInputs& inputs = *request.inputs;
-  if (!inputs.frames.empty() || !inputs.clips.empty() || inputs.read.frames_per_second > 0) return std::nullopt;
+  if (matched || !inputs.frames.empty() || !inputs.clips.empty() || inputs.read.frames_per_second > 0)
+    return std::nullopt;
   return errors_between(request.rig, rig, sequence, request.threads);
 }
 
 void run(const EvaluateRequest& request) {
-  const Sequence sequence = read_inputs(*request.inputs);
-  const Rig rig = read_rig_beside(request.rig, *request.inputs, sequence);
+  Sequence sequence = read_inputs(*request.inputs);
+  Rig rig = read_rig_beside(request.rig, *request.inputs, sequence);
+  std::optional<VertexMatch> match;
+  if (!same_vertices(rig, sequence)) {
+    match = match_vertices(rig, sequence);
+    sequence = matched_part(sequence, *match);
+    rig = in_order_of(rig, *match, sequence);
+  }
   const Errors errors = evaluate(rig, sequence, request.threads);
-  const std::optional<ErrorsBetween> between = between_of(request, rig, sequence);
+  const std::optional<ErrorsBetween> between = between_of(request, rig, sequence, match.has_value());
   const KnownRig known = compare_with_known(request, rig, sequence);
   if (request.json) {
     Json out{{"file", request.rig.string()}};
     out["rig"] = facts_of(rig);
+    if (match) out["matched"] = match_facts(*match);
     out["input"] = facts_of(sequence);
     out["errors"] = facts_of(errors, request.per_vertex);
+    const EdgeErrors edges = evaluate_edges(rig, sequence, request.threads);
+    out["edges"] = {{"spatial_percent", edges.spatial_percent}, {"temporal_percent", edges.temporal_percent}};
     out["between"] = facts_of(between);
     if (rig.jointed)
       out["inside"] = {{"rest", facts_of(inside_at_rest(rig))}, {"posed", facts_of(inside_when_posed(rig))}};
@@ -127,6 +155,7 @@ void run(const EvaluateRequest& request) {
   fmt::print("bones       {}\n", rig.bone_count());
   fmt::print("influences  {}\n", used_influences(rig.weights));
   fmt::print("frames      {}\n", rig.frame_count());
+  if (match) print_matched(*match);
   fmt::print("E_RMS       {}\n", short_number(errors.e_rms));
   fmt::print("RMSE        {} % of the diagonal\n", short_number(errors.rmse_percent));
   if (between)
@@ -135,6 +164,9 @@ void run(const EvaluateRequest& request) {
   fmt::print("distortion  {} %\n", short_number(errors.distortion_percent));
   fmt::print("normals     {}° of the surfaces, {}° as a player skins them\n", short_number(errors.normal_degrees),
              short_number(errors.played_degrees));
+  const EdgeErrors edges = evaluate_edges(rig, sequence, request.threads);
+  fmt::print("edges       {} % in space, {} % in time (STED)\n", short_number(edges.spatial_percent),
+             short_number(edges.temporal_percent));
   fmt::print("max         {} % of the diagonal, {} in its unit (frame {}, vertex {})\n",
              short_number(errors.max_percent), short_number(errors.max_distance), errors.worst_frame,
              errors.worst_vertex);

@@ -115,6 +115,10 @@ int run(int argc, char** argv) {
   tool::add_evaluate(app);
   tool::add_reduce(app);
   tool::add_compress(app);
+  tool::add_pack(app);
+  tool::add_lod(app);
+  tool::add_transfer(app);
+  tool::add_edit(app);
   tool::add_info(app);
   tool::add_convert(app);
   tool::add_view(app);
