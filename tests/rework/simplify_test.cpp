@@ -201,7 +201,7 @@ TEST(SurfaceDistance, OfTwoSheetsIsTheirGap) {
   const SurfaceDistance distance = surface_distance(one, other, 1);
   const Vector3 size = one.rest.positions.rowwise().maxCoeff() - one.rest.positions.rowwise().minCoeff();
   EXPECT_NEAR(distance.mean(), 1 / static_cast<double>(size.norm()), 0.06 / static_cast<double>(size.norm()));
-  EXPECT_EQ(surface_distance(one, one, 1).max(), 0);
+  EXPECT_LT(surface_distance(one, one, 1).max(), 1e-9);
   Rig shorter = select_frames(one, {0});
   test::expect_error(ErrorKind::input, "frames", [&] { surface_distance(one, shorter); });
 }

@@ -139,7 +139,7 @@ TEST(Transfer, SizePlaceAndThreadsDoNotMatter) {
   const SkinWeights same = transfer(rig, mesh, two, report).weights;
   EXPECT_EQ(same.bones, plain.bones);
   EXPECT_EQ(same.values, plain.values);
-  const auto difference = unpack_weights(carried(large, large_mesh).weights, 3) - unpack_weights(plain, 3);
+  const Eigen::MatrixXf difference = unpack_weights(carried(large, large_mesh).weights, 3) - unpack_weights(plain, 3);
   EXPECT_LT(difference.cwiseAbs().maxCoeff(), 1e-3F);
 }
 
