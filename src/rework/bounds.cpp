@@ -114,8 +114,8 @@ class Builder {
       sinew_tree_follow follow{};
       follow.bone = bone;
       follow.weight = static_cast<float>(sum.total / static_cast<double>(vertices.size()));
-      const double away = std::max(sum.high - static_cast<double>(follow.weight),
-                                   static_cast<double>(follow.weight) - sum.low);
+      const double away =
+          std::max(sum.high - static_cast<double>(follow.weight), static_cast<double>(follow.weight) - sum.low);
       follow.spread = away < 1e-6 ? 1e-6F : static_cast<float>(away * (1 + 1e-6));
       write_box(sum.box, follow.middle, follow.half);
       out_.follows.push_back(follow);
@@ -181,7 +181,8 @@ std::vector<T> numbers_of(const GltfExtension& extension, const char* name, Gltf
     std::memcpy(out.data(), array.bytes.data(), array.bytes.size());
     return out;
   }
-  throw Error(ErrorKind::input, fmt::format("{}: {} has no array '{}' of the right kind", file, kBoundsExtension, name));
+  throw Error(ErrorKind::input,
+              fmt::format("{}: {} has no array '{}' of the right kind", file, kBoundsExtension, name));
 }
 
 constexpr std::size_t kNodeIntegers = 6;
@@ -215,8 +216,9 @@ std::vector<ClipBounds> clip_bounds(const Rig& rig, int threads) {
 }
 
 sinew_tree BoundsTree::view() const {
-  return {nodes.size(),   nodes.data(),   follows.size(), follows.data(), numbers.size(), corners.data(),
-          numbers.data(), corrections, shifts.empty() ? nullptr : shifts.data()};
+  return {nodes.size(),   nodes.data(),   follows.size(),
+          follows.data(), numbers.size(), corners.data(),
+          numbers.data(), corrections,    shifts.empty() ? nullptr : shifts.data()};
 }
 
 BoundsTree build_bounds_tree(const Rig& rig) {
@@ -237,8 +239,8 @@ GltfExtension bounds_extension(const std::vector<ClipBounds>& clips, const Bound
     std::vector<std::uint32_t> integers;
     std::vector<float> boxes;
     for (const sinew_tree_node& node : tree->nodes) {
-      integers.insert(integers.end(), {node.right, node.first_triangle, node.triangles, node.first_follow, node.follows,
-                                       node.convex});
+      integers.insert(integers.end(),
+                      {node.right, node.first_triangle, node.triangles, node.first_follow, node.follows, node.convex});
       boxes.insert(boxes.end(), node.middle, node.middle + 3);
       boxes.insert(boxes.end(), node.half, node.half + 3);
     }

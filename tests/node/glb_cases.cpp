@@ -76,8 +76,8 @@ void write_solved(const fs::path& folder) {
   write_case(folder, "solved-corrected", convex);
 }
 
-/// What people make of rigs: levels of detail in one file, of which players that do not know them show the finest, and a
-/// tree of boxes beside the rig.
+/// What people make of rigs: levels of detail in one file, of which players that do not know them show the finest, and
+/// a tree of boxes beside the rig.
 void write_reworked(const fs::path& folder) {
   const sinew::Sequence bar = sinew::test::jointed_bar();
   sinew::FitReport report;

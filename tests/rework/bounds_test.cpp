@@ -14,16 +14,22 @@ namespace {
 
 /// A rig in one of its frames, with its tree and with all its vertices posed for whoever wants to look at each.
 struct Posed {
-  Posed(const Rig& rig, std::size_t frame) : tree(build_bounds_tree(rig)), view(tree.view()), memory(runtime_model(rig)) {
+  Posed(const Rig& rig, std::size_t frame)
+      : tree(build_bounds_tree(rig)), view(tree.view()), memory(runtime_model(rig)) {
     boxes.resize(6 * tree.nodes.size());
     stamps.resize(tree.nodes.size(), 0);
-    pose = {&view, &memory.model, memory.palettes.data() + 16 * rig.bone_count() * frame,
+    pose = {&view,
+            &memory.model,
+            memory.palettes.data() + 16 * rig.bone_count() * frame,
             rig.corrections ? memory.coefficients.data() + rig.corrections->rank() * frame : nullptr,
-            boxes.data(), stamps.data(), 0};
+            boxes.data(),
+            stamps.data(),
+            0};
     sinew_tree_begin(&pose);
     vertices.resize(3 * rig.vertex_count());
     std::vector<float> scratch(sinew_scratch_floats(&memory.model));
-    const sinew_poses poses{1, pose.palette, 0, pose.coefficients, {vertices.data(), 12, 0}, {nullptr, 12, 0}, scratch.data()};
+    const sinew_poses poses{
+        1, pose.palette, 0, pose.coefficients, {vertices.data(), 12, 0}, {nullptr, 12, 0}, scratch.data()};
     EXPECT_EQ(sinew_skin(&memory.model, &poses), sinew_ok);
     EXPECT_EQ(sinew_tree_check(&view, &memory.model), sinew_ok);
   }
@@ -184,11 +190,13 @@ void ask(const Rig& rig, std::size_t frame, int queries, std::uint32_t seed) {
     ASSERT_GE(count, sure) << "ball " << q;
     ASSERT_LE(count, perhaps) << "ball " << q;
     // A plane through the point: what reaches in front of it is never said to be behind.
-    const float plane[4] = {along[0], along[1], along[2], -(along[0] * from[0] + along[1] * from[1] + along[2] * from[2])};
+    const float plane[4] = {along[0], along[1], along[2],
+                            -(along[0] * from[0] + along[1] * from[1] + along[2] * from[2])};
     bool in_front = false;
     for (const std::uint32_t v : posed.tree.corners)
       in_front = in_front || plane[0] * posed.vertices[3 * v] + plane[1] * posed.vertices[3 * v + 1] +
-                                     plane[2] * posed.vertices[3 * v + 2] + plane[3] > 0;
+                                     plane[2] * posed.vertices[3 * v + 2] + plane[3] >
+                                 0;
     if (in_front) {
       ASSERT_EQ(sinew_tree_in_front(&posed.pose, plane, 1), 1) << "plane " << q;
     }
@@ -267,7 +275,8 @@ TEST(BoundsTree, ComesBackFromAFileAndHostileOnesAreRefused) {
       const RuntimeModel model = runtime_model(rig);
       std::vector<float> boxes(6 * taken.nodes.size());
       std::vector<std::uint32_t> stamps(taken.nodes.size());
-      sinew_tree_pose pose{&view, &model.model, model.palettes.data(), model.coefficients.data(), boxes.data(), stamps.data(), 0};
+      sinew_tree_pose pose{
+          &view, &model.model, model.palettes.data(), model.coefficients.data(), boxes.data(), stamps.data(), 0};
       sinew_tree_begin(&pose);
       const float zero[3] = {0, 0, 0};
       sinew_tree_ball(&pose, zero, 100, nullptr, 0);

@@ -39,9 +39,9 @@ void check_outputs(const std::vector<Output>& outputs, const std::vector<std::fi
 
 struct ResultOptions {
   int threads = 0;
-  bool keep_partial = false;  // write the rig although the user has asked to stop
+  bool keep_partial = false;                       // write the rig although the user has asked to stop
   std::span<const GltfExtension> extensions = {};  // to write beside the rig (.glb)
-  std::span<const Rig> levels = {};  // coarser levels of detail to write behind the rig (.glb)
+  std::span<const Rig> levels = {};                // coarser levels of detail to write behind the rig (.glb)
   WriteOptions write = {};
 };
 

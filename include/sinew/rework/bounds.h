@@ -60,7 +60,7 @@ struct RuntimeModel {
   std::vector<float> values;
   std::vector<std::uint32_t> dictionary_indices;
   std::vector<float> dictionary_values;
-  std::vector<float> offsets;  // R×V×3
+  std::vector<float> offsets;       // R×V×3
   std::vector<float> palettes;      // F×B×16
   std::vector<float> coefficients;  // F×R
   sinew_model model{};              // points into the above: copies of this struct do not
