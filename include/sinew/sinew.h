@@ -34,6 +34,7 @@
 #include "sinew/refine/corrections.h"
 #include "sinew/refine/reduce_weights.h"
 #include "sinew/refine/two_layer.h"
+#include "sinew/rework/bounds.h"
 #include "sinew/rework/edit_rest.h"
 #include "sinew/rework/lod.h"
 #include "sinew/rework/transfer.h"

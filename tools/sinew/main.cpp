@@ -119,6 +119,7 @@ int run(int argc, char** argv) {
   tool::add_lod(app);
   tool::add_transfer(app);
   tool::add_edit(app);
+  tool::add_bounds(app);
   tool::add_info(app);
   tool::add_convert(app);
   tool::add_view(app);
