@@ -172,6 +172,7 @@ Rig solve_skeleton(const Sequence& sequence, const SolveRequest& request, FitRep
   options.free_joints = request.free_joints;
   options.keep_all_bones = request.keep_all_bones;
   options.symmetric = request.symmetric;
+  options.uneven = request.uneven;
   options.root = request.root;
   options.max_bones = request.bones.value_or(request.max_bones.value_or(0));
   options.max_error = request.max_error.value_or(0);

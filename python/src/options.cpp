@@ -124,7 +124,9 @@ void set_method_options(OptionReader& options, SolveRequest& request) {
     request.detail = std::array{Detail::low, Detail::medium, Detail::high}[*detail];
   request.free_joints = options.flag("free_joints").value_or(false);
   request.keep_all_bones = options.flag("keep_all_bones").value_or(false);
-  request.symmetric = options.flag("symmetric").value_or(false);
+  const std::optional<bool> symmetric = options.flag("symmetric");
+  request.symmetric = symmetric.value_or(false);
+  request.uneven = !symmetric.value_or(true);
   request.root = options.text("root").value_or("");
 }
 

@@ -25,7 +25,9 @@ Method skeleton_method() {
     command.add_flag("--free-joints", own->free_joints, "Let joints leave the body where that lowers the error");
     command.add_flag("--symmetric", own->symmetric,
                      "Mirror-symmetric hierarchy and joints; the rest shape must have a mirror plane");
-    command.add_option("--root", own->root, "Bone to become the root, by name, or 'auto' (nearest the middle)");
+    command.add_flag("--no-symmetric", own->uneven,
+                     "Keep joints that nearly mirror each other where the motion has them");
+    command.add_option("--root", own->root, "Bone to become the root, by name, or 'auto' (the pelvis, or the middle)");
   };
   method.solve = [own](const Sequence& sequence, const SolveOptions& options, FitReport& report,
                        const Progress& progress) {

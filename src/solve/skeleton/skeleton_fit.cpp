@@ -5,8 +5,9 @@ namespace sinew::skeleton {
 void Symmetry::apply_to(Eigen::Matrix3Xd& joint) const {
   const Eigen::Matrix3Xd before = joint;
   for (std::size_t b = 0; b < partner.size(); ++b)
-    joint.col(static_cast<Eigen::Index>(b)) =
-        0.5 * (before.col(static_cast<Eigen::Index>(b)) + plane.mirrored(before.col(partner[b])));
+    if (partner[b] >= 0)
+      joint.col(static_cast<Eigen::Index>(b)) =
+          0.5 * (before.col(static_cast<Eigen::Index>(b)) + plane.mirrored(before.col(partner[b])));
 }
 
 void sum_up(SkeletonFit& fit) {

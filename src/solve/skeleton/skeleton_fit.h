@@ -13,7 +13,7 @@ using namespace lbs;
 /// Which bones mirror which across a plane (problem's units). Empty: none do.
 struct Symmetry {
   MirrorPlane plane;
-  std::vector<int> partner;  // B, or empty; bones on the plane are their own
+  std::vector<int> partner;  // B, or empty; bones on the plane are their own, −1: mirrors nothing
 
   /// Makes joints (3×B) symmetric: the mean of each and the mirror image of its partner's.
   void apply_to(Eigen::Matrix3Xd& joint) const;
