@@ -105,6 +105,14 @@ bool move_apart(const NearPair& pair, double distance, SkeletonFit& fit) {
   return false;
 }
 
+/// The bone that moves most of those that are their own partners; −1 where there is none.
+int heaviest_across(const SkeletonFit& fit, const std::vector<int>& partner) {
+  int best = -1;
+  for (int b = 0; b < fit.tree.bones(); ++b)
+    if (partner[at(b)] == b && (best < 0 || blend(fit.state.sums, b, b) > blend(fit.state.sums, best, best))) best = b;
+  return best;
+}
+
 /// Partners of bones whose joints are this near to mirroring each other and whose parents are partners too, else −1.
 std::vector<int> even_bones(const SkeletonFit& fit, const MirrorPlane& plane, const std::vector<int>& partner,
                             double place) {
@@ -165,6 +173,9 @@ int spread_joints(SkeletonFit& fit) {
 }
 
 void even_joints(SkeletonFit& fit, const MirrorPlane& plane) {
+  const int trunk = heaviest_across(fit, mirrored_bones(fit, plane));
+  if (trunk < 0) return;
+  if (fit.tree.bones() > 1) fit.tree = adopt_edges(directed_edges(edges_of(fit.tree), trunk), fit.state);
   const std::vector<int> partner = mirrored_bones(fit, plane);
   for (const double place : {kEvenPlace, kEvenPlace / 2, kEvenPlace / 4}) {
     SkeletonFit tried = fit;
