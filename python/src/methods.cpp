@@ -35,7 +35,7 @@ const std::array<MethodFacts, 6>& methods() {
         "optimize_rest"}},
       {"skeleton",
        {"influences", "smoothness", "iterations", "max_bones", "max_error", "rig", "fit", "clusters", "detail",
-        "keep_all_bones", "free_joints", "symmetric", "root"}},
+        "keep_all_bones", "free_joints", "symmetric", "root", "add_bones", "drive_helpers"}},
       {"clusters", {"iterations"}},
   }};
   return all;
@@ -107,7 +107,7 @@ Rig refit(const Sequence& sequence, const SolveRequest& request, FitReport& repo
 
 Rig solve_ssdr(const Sequence& sequence, const SolveRequest& request, FitReport& report, const Progress& progress) {
   if (request.given != nullptr) return refit(sequence, request, report, progress);
-  if (request.add_bones > 0) misused("add_bones needs rig");
+  if (request.add_bones > 0) misused("add_bones needs rig or method='skeleton'");
   if (!request.lock_vertices.empty() || !request.locked_vertices.empty()) misused("lock_vertices needs rig");
   return sinew::solve_ssdr(sequence, ssdr_options(request), report, progress);
 }
@@ -173,6 +173,9 @@ Rig solve_skeleton(const Sequence& sequence, const SolveRequest& request, FitRep
   options.keep_all_bones = request.keep_all_bones;
   options.symmetric = request.symmetric;
   options.uneven = request.uneven;
+  options.helpers = request.add_bones;
+  options.drive_helpers = request.drive_helpers;
+  if (options.drive_helpers && options.helpers == 0) misused("drive_helpers needs add_bones");
   options.root = request.root;
   options.max_bones = request.bones.value_or(request.max_bones.value_or(0));
   options.max_error = request.max_error.value_or(0);
@@ -258,7 +261,7 @@ SolveEstimate estimate(const Sequence& sequence, const SolveRequest& request) {
   size.quality = request.quality;
   size.threads =
       request.threads > 0 ? request.threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  if (request.method == "ssdr") size.bones += request.add_bones;
+  if (request.method == "ssdr" || request.method == "skeleton") size.bones += request.add_bones;
   if (request.method == "skeleton") {
     size.symmetric = request.symmetric;
     if (!request.bones && !request.max_bones && request.given == nullptr) {

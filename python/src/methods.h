@@ -62,6 +62,7 @@ struct SolveRequest {
   bool free_joints = false;
   bool keep_all_bones = false;
   bool symmetric = false;
+  bool drive_helpers = false;
   bool uneven = false;  // symmetric is said to be False
   std::string root;
 

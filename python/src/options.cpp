@@ -127,6 +127,7 @@ void set_method_options(OptionReader& options, SolveRequest& request) {
   const std::optional<bool> symmetric = options.flag("symmetric");
   request.symmetric = symmetric.value_or(false);
   request.uneven = !symmetric.value_or(true);
+  request.drive_helpers = options.flag("drive_helpers").value_or(false);
   request.root = options.text("root").value_or("");
 }
 

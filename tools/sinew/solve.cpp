@@ -45,9 +45,9 @@ struct SolveRequest {
   std::map<const CLI::Option*, std::string> owner;  // method that an option belongs to
 };
 
-const std::vector<std::string> kOptionalShared{"--max-error",  "--min-bones",  "--max-bones",  "--influences",
-                                               "--transforms", "--smoothness", "--iterations", "--skeleton",
-                                               "--start",      "--rig",        "--fit",        "--lock"};
+const std::vector<std::string> kOptionalShared{
+    "--max-error", "--min-bones", "--max-bones", "--influences", "--transforms", "--smoothness", "--iterations",
+    "--skeleton",  "--start",     "--rig",       "--fit",        "--lock",       "--add-bones"};
 
 [[noreturn]] void misused(const std::string& sentence) {
   throw Error(ErrorKind::usage, sentence);
@@ -101,6 +101,8 @@ void add_shared_options(CLI::App& command, SolveRequest& request) {
       ->check(CLI::IsMember({"weights", "motion", "all", "joints"}))
       ->needs(rig)
       ->group(group);
+  command.add_option("--add-bones", options.add_bones, "Helper bones to add to --rig, or to --skeleton")
+      ->check(CLI::Range(0, 1024));
   command.add_option("--lock", options.lock, "A bone that keeps its motion, by name or number; may be repeated")
       ->needs(rig)
       ->allow_extra_args(false)

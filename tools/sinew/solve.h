@@ -42,6 +42,7 @@ struct SolveOptions {
   int threads = 0;                   // 0: all cores
   std::optional<Rig> given;          // --rig IN.glb
   std::string fit;                   // --fit weights|motion|all|joints, with --rig
+  int add_bones = 0;                 // --add-bones: helper bones, with --rig or --skeleton
   std::vector<std::string> lock;     // --lock: names or numbers of bones that keep their motion, with --rig
   WriteOptions write;                // --bake-shear, --safe-names
   int corrections = 0;               // --corrections: rank of rest-pose corrections added after the solve
@@ -59,7 +60,7 @@ struct Method {
   std::function<Rig(const Sequence&, const SolveOptions&, FitReport&, const Progress&)> solve;
   /// Which of the shared options it understands beyond --bones, --quality, --seed, --threads and --corrections:
   /// any of --max-error, --min-bones, --max-bones, --influences, --transforms, --smoothness, --iterations, --start,
-  /// --skeleton, --rig, --fit, --lock.
+  /// --skeleton, --rig, --fit, --lock, --add-bones.
   std::vector<std::string> takes;
   bool affine = false;  // its bones shear unless --transforms says rigid
   /// Adds to the size of a solve what its own options say about it; may be empty.

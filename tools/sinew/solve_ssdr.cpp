@@ -11,7 +11,6 @@ namespace {
 
 /// Options that only this method has.
 struct SsdrRequest {
-  int add_bones = 0;
   std::string laplacian = "rigidness";
   std::string lock_vertices;
   bool rest_pose = false;
@@ -83,14 +82,14 @@ Rig refit(const Sequence& sequence, const SolveOptions& options, const SsdrReque
   if (!own.lock_vertices.empty()) {
     refit.locked_vertices = group_called(own.lock_vertices, *options.given, sequence.rest);
   }
-  refit.add_bones = own.add_bones;
+  refit.add_bones = options.add_bones;
   return refit_ssdr(sequence, *options.given, refit, report, progress);
 }
 
 Rig solve(const Sequence& sequence, const SolveOptions& options, const SsdrRequest& own, FitReport& report,
           const Progress& progress) {
   if (options.given) return refit(sequence, options, own, report, progress);
-  if (own.add_bones > 0) throw Error(ErrorKind::usage, "--add-bones needs --rig");
+  if (options.add_bones > 0) throw Error(ErrorKind::usage, "--add-bones needs --rig or --skeleton");
   if (!own.lock_vertices.empty()) throw Error(ErrorKind::usage, "--lock-vertices needs --rig");
   return solve_ssdr(sequence, ssdr_options(options, own), report, progress);
 }
@@ -103,9 +102,8 @@ Method ssdr_method() {
   method.name = "ssdr";
   method.summary = "rigid or affine bones with sparse smooth weights";
   method.takes = {"--influences", "--transforms", "--iterations", "--smoothness", "--max-error", "--min-bones",
-                  "--max-bones",  "--start",      "--rig",        "--fit",        "--lock"};
+                  "--max-bones",  "--start",      "--rig",        "--fit",        "--lock",      "--add-bones"};
   method.add_options = [own](CLI::App& command) {
-    command.add_option("--add-bones", own->add_bones, "With --rig: helper bones to add")->check(CLI::Range(0, 1024));
     command.add_option("--lock-vertices", own->lock_vertices,
                        "With --rig: vertices that keep their weights, by bone or colour set");
     command.add_option("--laplacian", own->laplacian, "What --smoothness goes by: rigidness or graph (rigidness)")
@@ -114,7 +112,7 @@ Method ssdr_method() {
   };
   method.solve = [own](const Sequence& sequence, const SolveOptions& options, FitReport& report,
                        const Progress& progress) { return solve(sequence, options, *own, report, progress); };
-  method.add_size = [own](const SolveOptions&, SolveSize& size) { size.bones += own->add_bones; };
+  method.add_size = [](const SolveOptions& options, SolveSize& size) { size.bones += options.add_bones; };
   return method;
 }
 

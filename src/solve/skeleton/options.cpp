@@ -38,6 +38,9 @@ void check_options(const SkeletonOptions& options) {
         fmt::format("skeleton: no bone will be called '{}', the root asked for; names are pelvis, spine_1, leg_L_2, "
                     "root, bone_01, bone_02_L, …",
                     options.root));
+  if (options.helpers < 0 || options.helpers > 1024)
+    refuse(fmt::format("skeleton: {} helper bones to add, expected 0 to 1024", options.helpers));
+  if (options.drive_helpers && options.helpers == 0) refuse("skeleton: helpers are to be driven but none is added");
   if (options.symmetric && options.uneven) refuse("skeleton: `symmetric` and `uneven` exclude each other");
   if (options.symmetric && !options.root.empty() && options.root != "auto")
     refuse(

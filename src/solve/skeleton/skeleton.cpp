@@ -6,6 +6,7 @@
 #include "sinew/core/error.h"
 #include "solve/lbs/weight_samples.h"
 #include "solve/skeleton/bone_count.h"
+#include "solve/skeleton/helpers.h"
 #include "solve/skeleton/layout.h"
 #include "solve/skeleton/open_number.h"
 #include "solve/skeleton/options.h"
@@ -213,7 +214,19 @@ Rig solve_skeleton(const Sequence& sequence, const SkeletonOptions& options, Fit
   }
   report.termination = termination_of(end);
   report.bones = fit.state.bones();
-  return lay_out_skeleton(sequence, fit, options, report);
+  Rig rig = lay_out_skeleton(sequence, fit, options, report);
+  if (options.helpers == 0 || end == RunEnd::stopped) return rig;
+  {
+    const StepTimer timer(report, "helpers");
+    if (!add_helpers(sequence, problem, edges, options, progress, rig)) report.termination = Termination::cancelled;
+  }
+  report.bones = static_cast<int>(rig.bone_count());
+  if (options.drive_helpers) {
+    const StepTimer timer(report, "drive");
+    const std::string sentence = sentence_about(drive_helpers(sequence, rig, options.threads));
+    report.remark += (report.remark.empty() ? "" : "; ") + sentence;
+  }
+  return rig;
 }
 
 }  // namespace sinew

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "math/mirror.h"
+#include "sinew/core/rig.h"
 #include "solve/skeleton/body.h"
 #include "solve/skeleton/joint_tree.h"
 #include "solve/skeleton/tree.h"
@@ -37,6 +38,9 @@ struct SkeletonFit {
 
   double e_rms() const { return problem->e_rms(state.squares); }
 };
+
+/// The hierarchy of a rig, its joints in the problem's units.
+JointTree tree_in(const Problem& problem, const Rig& given);
 
 /// Weights for the current bones [§3.7].
 void update_weights(SkeletonFit& fit);
