@@ -38,6 +38,9 @@ def solve(
     iterations: Optional[int] = None,
     start: Optional[Literal["parts", "flats"]] = None,
     skeleton: bool = False,
+    time: Optional[float] = None,
+    work: Optional[float] = None,
+    surface: Optional[float] = None,
     corrections: int = 0,
     rig: Optional[Rig] = None,
     fit: Optional[Literal["weights", "motion", "all", "joints"]] = None,
@@ -98,6 +101,9 @@ def solve(
       smoothness    of the weights over the surface, at least 0 (0; skeleton: 1e-6). ssdr, skeleton.
       iterations    at most this many, at least 0. All methods.
       start         'parts' that move rigidly or 'flats' ('parts'). ssdr, kavan.
+      time          seconds to look for a better answer instead of a quality, > 0; work: the same in units of work, as
+                    report['work'] tells them, for the same bits again. ssdr, kavan.
+      surface       how much normals count beside distances, 0 to 1000 (0). ssdr.
       skeleton      True is method='skeleton'.
       rig           a Rig of the same mesh to fit, and what of it: fit='weights', 'motion' or 'all' (ssdr), 'weights'
                     (sma), 'joints' (skeleton). lock: bones that keep their motion, by name or number (ssdr).

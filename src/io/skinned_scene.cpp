@@ -252,6 +252,11 @@ std::vector<Eigen::Index> part_starts(const SkinnedScene& scene) {
   return first;
 }
 
+/// What A does to offsets of unit normals: scaled with the normals that they are added to, which stay at unit length.
+Eigen::Matrix3d normals_by(const Eigen::Matrix3d& A) {
+  return A.inverse().transpose() * std::cbrt(std::abs(A.determinant()));
+}
+
 /// Adds to the rest mesh, as shapes, targets that no frame uses; those of one name are one shape.
 void add_shapes(const SkinnedScene& scene, const std::vector<Target>& unused, const ReadOptions& options, Mesh& rest) {
   std::map<std::string, std::vector<Target>> by_name;
@@ -282,7 +287,7 @@ void add_shapes(const SkinnedScene& scene, const std::vector<Target>& unused, co
       if (mesh.target_normals.empty() || !invertible(part.bind)) continue;
       if (shape.normal_offsets.cols() == 0) shape.normal_offsets = Points::Zero(3, rest.positions.cols());
       shape.normal_offsets.middleCols(first[target.part], count) =
-          placed(mesh.target_normals[target.target], A.inverse().transpose());
+          placed(mesh.target_normals[target.target], normals_by(A));
     }
     rest.shapes.push_back(std::move(shape));
   }
@@ -351,7 +356,7 @@ void add_corrections(const SkinnedScene& scene, const Targets& targets,
       };
       place(mesh.targets[source.target], A, out.offsets.back());
       if (bent && !mesh.target_normals.empty())
-        place(mesh.target_normals[source.target], A.inverse().transpose(), out.normal_offsets.back());
+        place(mesh.target_normals[source.target], normals_by(A), out.normal_offsets.back());
     }
     for (std::size_t f = 0; f < coefficients.size(); ++f)
       out.coefficients(static_cast<Eigen::Index>(f), static_cast<Eigen::Index>(i)) =

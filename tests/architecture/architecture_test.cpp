@@ -55,7 +55,6 @@ const std::map<std::string, std::string> kLibraries{
     {"Eigen", "Eigen/"},
     {"fmt", "fmt/"},
     {"oneTBB", "tbb/"},
-    {"OpenBLAS", "cblas.h"},
     {"nlohmann", "nlohmann/"},
     {"Highway", "hwy/"},
     {"meshoptimizer", "meshopt"},

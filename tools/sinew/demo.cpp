@@ -15,7 +15,7 @@ namespace {
 struct DemoRequest {
   std::filesystem::path folder = "demo";
   CharacterOptions character;
-  SolveOptions solve;
+  SolveRun solve;
   int bones = 28;
 };
 
@@ -36,10 +36,9 @@ void run(DemoRequest& request) {
   const Character character = make_character(request.character);
   fmt::print(stderr, "a creature of {} vertices, {} frames of walking and waving, made with {} bones\n",
              character.sequence.vertex_count(), character.sequence.frame_count(), character.truth.bone_count());
-  request.solve.bones = request.bones;
-  request.solve.threads = request.character.threads;
-  const Method method = solve_methods().front();
-  const Outcome outcome = solve_to_file(method, character.sequence, request.solve, file, false);
+  request.solve.request.bones = request.bones;
+  request.solve.request.threads = request.character.threads;
+  const Outcome outcome = solve_to_file(character.sequence, request.solve, file);
   const Json json = solve_report(outcome, character.sequence, file);
   write_json(report, json);
   print_table(result_header(),

@@ -157,6 +157,14 @@ Rig read_rig_file(const std::filesystem::path& path, ReadOptions options) {
   return read_rig(path, options);
 }
 
+Mesh read_mesh_file(const std::filesystem::path& path) {
+  ReadOptions options;
+  options.warn = warn_on_stderr;
+  options.max_bytes = std::min(options.max_bytes, physical_memory());
+  options.last_frame = 1;
+  return read_sequence({path}, options).rest;
+}
+
 Rig read_chosen_rig(const std::filesystem::path& path, const SequenceInputs& inputs) {
   ReadOptions options;
   options.mesh = inputs.read.mesh;

@@ -39,6 +39,9 @@ std::string rig_inputs();
 /// read_rig with warnings to stderr.
 Rig read_rig_file(const std::filesystem::path& path, ReadOptions options = {});
 
+/// The rest mesh of anything that a SEQUENCE may be; warnings go to stderr.
+Mesh read_mesh_file(const std::filesystem::path& path);
+
 /// The rig of a file cut to the clips and frames that are chosen for a sequence, sampled at its rate.
 Rig read_chosen_rig(const std::filesystem::path& path, const SequenceInputs& inputs);
 

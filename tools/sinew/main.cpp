@@ -110,10 +110,15 @@ int run(int argc, char** argv) {
   app.get_formatter()->column_width(24);
   tool::add_demo(app);
   tool::add_solve(app);
+  tool::add_sweep(app);
   tool::add_correct(app);
   tool::add_evaluate(app);
   tool::add_reduce(app);
   tool::add_compress(app);
+  tool::add_pack(app);
+  tool::add_lod(app);
+  tool::add_transfer(app);
+  tool::add_edit(app);
   tool::add_info(app);
   tool::add_convert(app);
   tool::add_view(app);

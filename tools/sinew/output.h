@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,7 @@ void check_outputs(const std::vector<Output>& outputs, const std::vector<std::fi
 struct ResultOptions {
   int threads = 0;
   bool keep_partial = false;  // write the rig although the user has asked to stop
+  std::span<const Rig> levels = {};  // coarser levels of detail to write behind the rig (.glb)
   WriteOptions write = {};
 };
 

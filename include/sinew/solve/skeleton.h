@@ -53,4 +53,9 @@ Rig solve_skeleton(const Sequence& sequence, const SkeletonOptions& options, Fit
 Rig refit_skeleton(const Sequence& sequence, const Rig& given, const SkeletonOptions& options, FitReport& report,
                    const Progress& progress = {});
 
+/// Fits the motion alone: rotations about the joints of the given hierarchy and the root's way; bones, joints and
+/// weights stay. Throws as refit_skeleton does.
+Rig refit_joint_rotations(const Sequence& sequence, const Rig& given, const SkeletonOptions& options, FitReport& report,
+                          const Progress& progress = {});
+
 }  // namespace sinew

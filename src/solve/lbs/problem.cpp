@@ -89,6 +89,27 @@ Problem Problem::sample(const std::vector<Index>& vertices, double truncation, s
   return part;
 }
 
+Problem Problem::aimed_at(Eigen::MatrixXf trajectories, std::vector<double> importance) const {
+  Problem other;
+  other.sequence_ = sequence_;
+  other.frames_ = frames_;
+  other.rows_ = rows_;
+  other.threads_ = threads_;
+  other.scaling_ = scaling_;
+  other.rest_ = rest_;
+  other.common_ = common_;
+  other.basis_ = basis_;
+  other.stored_ = std::move(trajectories);
+  other.importance_ = std::move(importance);
+  other.adjacency_ = adjacency_;
+  other.energy_.resize(vertex_count());
+  for (std::size_t v = 0; v < vertex_count(); ++v) {
+    other.energy_[v] = other.stored_.col(index(v)).cast<double>().squaredNorm();
+    other.total_energy_ += other.importance(v) * other.energy_[v];
+  }
+  return other;
+}
+
 const float* Problem::block(std::size_t first, std::size_t count, std::vector<float>& scratch) const {
   if (stored_.size() != 0) return stored_.data() + first * rows_;
   scratch.resize(count * rows_);

@@ -43,12 +43,16 @@ class Problem {
   /// says where it is not already.
   Problem sample(const std::vector<Index>& vertices, double truncation = 0, std::uint64_t seed = 1) const;
 
+  /// The same vertices and basis with other trajectories (rows × V), each of which counts `importance` times.
+  Problem aimed_at(Eigen::MatrixXf trajectories, std::vector<double> importance) const;
+
   std::size_t vertex_count() const { return static_cast<std::size_t>(rest_.cols()); }
   std::size_t frame_count() const { return frames_; }
   /// Rows of a block: 3F, or r when reduced.
   std::size_t row_count() const { return rows_; }
   bool reduced() const { return basis_.size() != 0; }
   int threads() const { return threads_; }
+  void set_threads(int threads) { threads_ = threads; }
 
   const Scaling& scaling() const { return scaling_; }
   const Eigen::Matrix3Xd& rest() const { return rest_; }         // 3×V
@@ -56,6 +60,7 @@ class Problem {
   const Eigen::MatrixXf& basis() const { return basis_; }        // 3F×r or empty
   const std::vector<double>& energy() const { return energy_; }  // V: |y_v|², all frames
   double total_energy() const { return total_energy_; }
+  double importance(std::size_t v) const { return importance_.empty() ? 1 : importance_[v]; }
   const Adjacency& adjacency() const { return adjacency_; }
 
   /// Trajectories of vertices [first, first + count): row_count() × count, column-major. Points into the problem or
@@ -85,7 +90,8 @@ class Problem {
   Eigen::MatrixXf basis_;
   Eigen::MatrixXf stored_;  // rows × V, or empty: gathered from the sequence block by block
   std::vector<double> energy_;
-  double total_energy_ = 0;
+  double total_energy_ = 0;         // each |y_v|² as often as v counts
+  std::vector<double> importance_;  // V, or empty: all count once
   Adjacency adjacency_;
 };
 

@@ -1,12 +1,12 @@
 #include <fmt/format.h>
 
-#include <Eigen/Cholesky>
 #include <Eigen/Geometry>
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "core/index.h"
+#include "math/decompositions.h"
 #include "sinew/core/bounds.h"
 #include "sinew/evaluate/errors.h"
 #include "solve/skeleton/helpers.h"
@@ -79,7 +79,7 @@ Eigen::MatrixXd fit(const Eigen::MatrixXd& y, const Eigen::MatrixXd& x, const st
   for (Eigen::Index i = 1; i < N.rows(); ++i)
     N(i, i) += kRidge * N.block<3, 3>(1 + 3 * ((i - 1) / 3), 1 + 3 * ((i - 1) / 3)).trace() / 3 + 1e-9;
   N(0, 0) += 1e-12;
-  return N.ldlt().solve(b);
+  return Cholesky(N).solve(b);
 }
 
 std::vector<bool> fold(std::size_t frames, std::size_t left_out) {

@@ -41,6 +41,15 @@ void place_given(const Problem& problem, const Rig& given, const JointTree& tree
   }
 }
 
+/// What fits to a given hierarchy start from: its tree, its motion in the problem's units and its weights.
+SkeletonFit start_of(const Problem& problem, const EdgeWeights* edges, const Rig& given, int slots,
+                     const SkeletonOptions& options) {
+  SkeletonFit fit{&problem, edges, {}, tree_in(problem, given), slots, options.smoothness, 4, 0};
+  fit.state.D = motion_in(problem, given, std::vector<std::uint8_t>(given.bone_count(), 0), Transforms::rigid);
+  fit.state.weights = weights_in(given, slots);
+  return fit;
+}
+
 }  // namespace
 
 }  // namespace sinew::skeleton
@@ -56,11 +65,9 @@ Rig refit_skeleton(const Sequence& sequence, const Rig& given, const SkeletonOpt
   const double start = now_seconds();
   const Problem problem(sequence, {0.01, options.threads, options.seed});
   const EdgeWeights edges = rigidness_laplacian(sequence, problem.adjacency(), 1e-3, problem.threads());
-  SkeletonFit rig{&problem, &edges, {}, tree_in(problem, given), options.influences, options.smoothness, 4, 0};
+  SkeletonFit rig = start_of(problem, &edges, given, options.influences, options);
   const Body body(sequence.rest, problem.scaling());
   if (!options.free_joints && !body.hollow()) rig.body = &body;
-  rig.state.D = motion_in(problem, given, std::vector<std::uint8_t>(given.bone_count(), 0), Transforms::rigid);
-  rig.state.weights = weights_in(given, options.influences);
   const StepTimer timer(report, "strict joints");
   // The given weights carry the motion to where the joints allow it before they change themselves.
   sum_up(rig);
@@ -77,6 +84,32 @@ Rig refit_skeleton(const Sequence& sequence, const Rig& given, const SkeletonOpt
   report.bones = rig.state.bones();
   Rig out = to_rig(sequence, problem, rig.state.D, rig.state.weights, Transforms::rigid, options.influences);
   place_given(problem, given, rig.tree, out);
+  return out;
+}
+
+Rig refit_joint_rotations(const Sequence& sequence, const Rig& given, const SkeletonOptions& options, FitReport& report,
+                          const Progress& progress) {
+  using namespace skeleton;
+  check_options(options);
+  check_given(sequence, given);
+  report = fresh_report("skeleton", static_cast<int>(given.bone_count()));
+  const double start = now_seconds();
+  const Problem problem(sequence, {0.01, options.threads, options.seed});
+  const int slots = given.weights.influences;
+  SkeletonFit fit = start_of(problem, nullptr, given, slots, options);
+  const StepTimer timer(report, "rotations");
+  sum_up(fit);
+  const int rounds = std::max(1, options.strict_iterations);
+  const RunEnd end = turn_bones(fit, rounds, [&](double error) {
+    report.iterations.push_back({error, now_seconds() - start});
+    return tell(progress, "rotations", static_cast<double>(report.iterations.size()) / rounds);
+  });
+  report.termination = termination_of(end);
+  report.bones = fit.state.bones();
+  Rig out = to_rig(sequence, problem, fit.state.D, fit.state.weights, Transforms::rigid, slots);
+  out.weights = given.weights;
+  out.bones = given.bones;
+  out.jointed = true;
   return out;
 }
 

@@ -1,10 +1,10 @@
 #include "solve/skeleton/tidy.h"
 
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
 
 #include "core/index.h"
+#include "math/decompositions.h"
 #include "solve/skeleton/moves.h"
 #include "solve/skeleton/strict.h"
 #include "solve/skeleton/symmetry.h"
@@ -86,11 +86,11 @@ Eigen::Matrix3d stiffness(const SkeletonFit& fit, int b) {
 /// The pair with one joint moved along the line that its motion cares for least, far enough; nothing where it would
 /// leave the body.
 bool move_apart(const NearPair& pair, double distance, SkeletonFit& fit) {
-  const Eigen::SelfAdjointEigenSolver<Eigen::Matrix3d> a(stiffness(fit, pair.a));
-  const Eigen::SelfAdjointEigenSolver<Eigen::Matrix3d> b(stiffness(fit, pair.b));
-  const bool first = a.eigenvalues()[0] <= b.eigenvalues()[0];
+  const SymmetricEigen3 a = symmetric_eigen3(stiffness(fit, pair.a));
+  const SymmetricEigen3 b = symmetric_eigen3(stiffness(fit, pair.b));
+  const bool first = a.values[0] <= b.values[0];
   const int moved = first ? pair.a : pair.b;
-  const Eigen::Vector3d axis = (first ? a : b).eigenvectors().col(0);
+  const Eigen::Vector3d axis = (first ? a : b).vectors.col(0);
   const Eigen::Vector3d from = fit.tree.joint.col(first ? pair.b : pair.a);
   const Eigen::Vector3d d = fit.tree.joint.col(moved) - from;
   const double along = d.dot(axis);

@@ -6,7 +6,7 @@
 #include "sinew/core/error.h"
 #include "sinew/solve/ssdr.h"
 #include "solve/lbs/alternation.h"
-#include "solve/lbs/bone_search.h"
+#include "solve/lbs/bone_moves.h"
 #include "solve/lbs/given_rig.h"
 #include "solve/lbs/problem.h"
 #include "solve/lbs/to_rig.h"

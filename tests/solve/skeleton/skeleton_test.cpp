@@ -413,6 +413,24 @@ TEST(Skeleton, RefittedKeepsTheGivenHierarchyAndBringsBackDisplacedJoints) {
   EXPECT_GT(match_skeletons(rig, character.truth, near).recall, 0.8);
 }
 
+TEST(Skeleton, FittingOnlyTheMotionTurnsTheGivenBonesAboutTheirJoints) {
+  const Character character = small_character();
+  Rig given = character.truth;
+  given.motion = Motion(3, given.bone_count());  // of another clip: the fit begins anew
+  given.times = {0, 1, 2};
+  given.clips.clear();
+  FitReport report;
+  const Rig rig = refit_joint_rotations(character.sequence, given, quick(), report);
+  rig.check();
+  EXPECT_TRUE(rig.jointed);
+  EXPECT_EQ(rig.weights.values, given.weights.values);
+  for (std::size_t b = 0; b < given.bone_count(); ++b) {
+    EXPECT_EQ(rig.bones[b].parent, given.bones[b].parent);
+    EXPECT_EQ(rig.bones[b].head, given.bones[b].head);
+  }
+  EXPECT_LT(evaluate(rig, character.sequence, 1).rmse_percent, 0.01);
+}
+
 TEST(Skeleton, RefittingRefusesARigOfSeveralRoots) {
   const Character character = small_character();
   Rig given = character.truth;

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstring>
 
-/// Eight vertices at a time: small dense factorisations run with one vertex per lane.
+/// Eight numbers at a time, one per lane.
 namespace sinew::lanes {
 
 inline constexpr std::size_t kLanes = 8;
