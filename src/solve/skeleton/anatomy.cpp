@@ -25,7 +25,7 @@ constexpr double kStand = 0.2;          // of its reach, that it begins above wh
 constexpr double kAcross = 0.7;         // cosine of the largest angle between what joins the legs of pairs
 constexpr double kUprightSpine = 0.6;   // share of up in the way from the legs to the end of the spine
 constexpr double kArm = 0.35;           // least reach of an arm, in legs
-constexpr double kBehind = 0.1;         // the hips, where a tail ends at least
+constexpr double kTailBehind = 0.1;     // the hips, where a tail ends at least
 
 double ratio(double a, double b) {
   return std::max(a, b) / std::max(std::min(a, b), 1e-30);
@@ -329,7 +329,7 @@ Anatomy anatomy_of(const RootedTree& tree, const BoneShapes& shapes, const std::
   out.neck = way_out(view, {chest}, open, ahead);
   if (out.neck.empty()) out.neck = way_out(view, body, open, ahead);
   for (const int b : out.neck) open[at(b)] = false;
-  out.tail = way_out(view, body, open, [&](int b) { return -out.forward.dot(all.tip.col(b) - hips) - kBehind; });
+  out.tail = way_out(view, body, open, [&](int b) { return -out.forward.dot(all.tip.col(b) - hips) - kTailBehind; });
   if (out.legs.size() == 1 && out.spine.empty() && out.neck.size() > 2) {  // nothing says where its chest is
     out.spine.assign(out.neck.begin(), out.neck.end() - 2);
     out.neck.erase(out.neck.begin(), out.neck.end() - 2);

@@ -12,8 +12,8 @@ constexpr float kMostly = 0.5F;     // of a vertex
 constexpr double kOutermost = 0.9;  // of the reach, from which on it is the tip
 constexpr double kStray = 0.02;     // of what a bone moves, that may be further out than its tip
 constexpr int kSamples = 16;        // of a line, to see how much of it is in the body
-constexpr double kStraight = 0.9;   // of the line to the tip must be in the body
-constexpr int kLooks = 3;           // for the direction of the tip
+constexpr double kWayInside = 0.9;  // of the line to the tip must be in the body
+constexpr int kTipLooks = 3;        // for the direction of the tip
 constexpr double kStub = 0.1;       // longest bone that has half of no vertex: what it moves may be anywhere
 constexpr double kShort = 1e-3;     // no direction in less; the radius of the mesh is 1
 
@@ -111,7 +111,7 @@ Eigen::Vector3d tip_of(const SkeletonFit& fit, int bone, const Eigen::Vector3d& 
     return far > kStub ? Eigen::Vector3d(head + kStub / far * (middle - head)) : middle;
   }
   Eigen::Vector3d tip = middle;
-  for (int look = 0; look < kLooks && (tip - head).norm() > kShort; ++look) {
+  for (int look = 0; look < kTipLooks && (tip - head).norm() > kShort; ++look) {
     const Eigen::Vector3d direction = (tip - head).normalized();
     const double reach = reach_along(moved, head, direction);
     if (reach < kShort) break;
@@ -128,7 +128,7 @@ Eigen::Vector3d tip_of(const SkeletonFit& fit, int bone, const Eigen::Vector3d& 
   // Round a corner, or beyond it: nearer to the middle, and at last the last point in the body on the way.
   const Eigen::Vector3d inner = fit.body->holds(tip) ? tip : fit.body->brought_in(tip, head);
   for (const Eigen::Vector3d& end : {inner, Eigen::Vector3d(0.5 * (inner + middle)), middle})
-    if ((end - head).norm() > kShort && share_inside(*fit.body, head, end) >= kStraight) return end;
+    if ((end - head).norm() > kShort && share_inside(*fit.body, head, end) >= kWayInside) return end;
   return (inner - head).norm() > kShort ? inner : tip;
 }
 

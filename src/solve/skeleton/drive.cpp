@@ -17,11 +17,11 @@
 namespace sinew::skeleton {
 namespace {
 
-constexpr int kMostJoints = 4;     // that drive one helper
-constexpr double kWorthIt = 0.97;  // of the error in frames left out, to which another joint must bring it
-constexpr std::size_t kFolds = 5;  // runs of frames, each left out once
-constexpr double kRidge = 1e-3;    // of a joint's own square, that its coefficients are held by
-constexpr double kStill = 1e-4;    // radians: a joint that never turns more drives nothing
+constexpr int kMostJoints = 4;       // that drive one helper
+constexpr double kJointPays = 0.97;  // of the error in frames left out, to which another joint must bring it
+constexpr std::size_t kFolds = 5;    // runs of frames, each left out once
+constexpr double kRidge = 1e-3;      // of a joint's own square, that its coefficients are held by
+constexpr double kUnturned = 1e-4;   // radians: a joint that never turns more drives nothing
 
 Eigen::Vector3d turn_of(const Affine& above, const Affine& own) {
   const Eigen::Matrix3d R = above.leftCols<3>().cast<double>().transpose() * own.leftCols<3>().cast<double>();
@@ -127,7 +127,7 @@ Choice choose(const Eigen::MatrixXd& y, const std::vector<std::size_t>& joints,
   double least = error(best.x);
   for (int n = 0; n < kMostJoints; ++n) {
     std::size_t taken = joints.size();
-    double lowest = kWorthIt * kWorthIt * least;
+    double lowest = kJointPays * kJointPays * least;
     for (std::size_t i = 0; i < joints.size(); ++i) {
       if (std::find(best.joints.begin(), best.joints.end(), joints[i]) != best.joints.end()) continue;
       Eigen::MatrixXd x(y.rows(), best.x.cols() + 3);
@@ -161,7 +161,7 @@ DriveErrors drive_helpers(const Sequence& sequence, Rig& rig, int threads) {
   for (std::size_t b = 0; b < rig.bone_count(); ++b) {
     if (rig.bones[b].parent < 0 || rig.bones[b].helper) continue;
     Eigen::MatrixXd r = turns(rig, b);
-    if (r.rowwise().norm().maxCoeff() < kStill) continue;
+    if (r.rowwise().norm().maxCoeff() < kUnturned) continue;
     joints.push_back(b);
     turned.push_back(std::move(r));
   }

@@ -13,9 +13,9 @@
 namespace sinew::skeleton {
 namespace {
 
-constexpr int kRounds = 40;          // of weights, helpers and rotations, at most
-constexpr double kConverged = 1e-3;  // stop when E_RMS fell by less than this share over kWindow rounds
-constexpr std::size_t kWindow = 5;
+constexpr int kHelperRounds = 40;         // of weights, helpers and rotations, at most
+constexpr double kHelpersSettled = 1e-3;  // stop when E_RMS fell by less than this share over kHelperWindow rounds
+constexpr std::size_t kHelperWindow = 5;
 constexpr int kAtATime = 4;  // helpers, of which each sees what the ones before left
 constexpr int kBetween = 3;  // rounds after each lot
 
@@ -91,11 +91,12 @@ bool add_helpers(const Sequence& sequence, const Problem& problem, const EdgeWei
     go_on = tell(progress, "helpers", 0.5 * all.helpers() / options.helpers);
   }
   std::vector<double> errors;
-  for (int i = 0; i < kRounds && go_on; ++i) {
+  for (int i = 0; i < kHelperRounds && go_on; ++i) {
     all.round();
     errors.push_back(all.fit.e_rms());
-    go_on = tell(progress, "helpers", 0.5 + 0.5 * (i + 1) / kRounds);
-    if (errors.size() > kWindow && errors[errors.size() - 1 - kWindow] - errors.back() <= kConverged * errors.back())
+    go_on = tell(progress, "helpers", 0.5 + 0.5 * (i + 1) / kHelperRounds);
+    if (errors.size() > kHelperWindow &&
+        errors[errors.size() - 1 - kHelperWindow] - errors.back() <= kHelpersSettled * errors.back())
       break;
   }
   update_weights(all.fit);
