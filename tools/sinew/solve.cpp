@@ -61,6 +61,9 @@ void add_rig_options(CLI::App& command, SolveArguments& arguments) {
       ->check(CLI::IsMember({"weights", "motion", "all", "joints"}))
       ->needs(rig)
       ->group(group);
+  command.add_option("--add-bones", request.add_bones, "Helper bones to add to it, or to a --skeleton")
+      ->check(CLI::Range(0, 1024))
+      ->group(group);
   command.add_option("--lock", request.lock, "A bone that keeps its motion, by name or number; may be repeated")
       ->needs(rig)
       ->allow_extra_args(false)

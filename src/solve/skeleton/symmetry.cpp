@@ -278,6 +278,10 @@ void make_symmetric(SkeletonFit& fit, const MirrorPlane& plane, int most) {
   fit = right.state.squares < left.state.squares ? std::move(right) : std::move(left);
 }
 
+std::vector<int> mirrored_bones(const SkeletonFit& fit, const MirrorPlane& plane) {
+  return sides_of(fit, plane, mirror_images(fit.problem->rest(), plane)).partner;
+}
+
 void take_first_half(const SkeletonFit& both, SkeletonFit& fit) {
   const Eigen::MatrixXd& common = fit.problem->common();
   fit.tree = both.tree;
