@@ -226,13 +226,13 @@ ExactEnd start_exact(const Whole& whole, const SkeletonOptions& options, const P
   if (beyond(fit.e_rms(), search.noise) > kExactFree) return ExactEnd::not_exact;
   const Telling telling = telling_of(search, options.detail);
   const auto settle = [](SkeletonFit& close) { settle_free(close, 2 * kWithoutFree); };
-  if (!drop_while_shorter(telling, without_free, settle, progress, fit)) return ExactEnd::stopped;
-  search.curve = path_down(fit);
-  if (beyond(fit.e_rms(), search.noise) > kExactFree || !has_cliff(search.curve, search.noise))
+  const bool go_on = drop_while_shorter(telling, without_free, settle, progress, fit);
+  if (go_on) search.curve = path_down(fit);
+  if (go_on && (beyond(fit.e_rms(), search.noise) > kExactFree || !has_cliff(search.curve, search.noise)))
     return ExactEnd::not_exact;
   fit.tree = adopt_edges(spanning_tree(fit.state, *fit.problem), fit.state);
   strict_rounds(fit, 1, 12);
-  if (!tell(progress, "search", 0.5)) return ExactEnd::stopped;
+  if (!go_on || !tell(progress, "search", 0.5)) return ExactEnd::stopped;
   converge(fit, kJointRounds);
   search.nats = telling.nats(fit);
   return ExactEnd::found;
@@ -250,7 +250,10 @@ ExactBones find_exact_bones(const Whole& whole, const SkeletonOptions& options, 
     search.turn = static_cast<int>(saved->step);
   } else {
     out.end = start_exact(whole, options, progress, search);
-    if (out.end != ExactEnd::found) return out;
+    if (out.end != ExactEnd::found) {
+      if (out.end == ExactEnd::stopped) fit = std::move(search.fit);
+      return out;
+    }
   }
   const Telling telling = telling_of(search, options.detail);
   const auto settle = [](SkeletonFit& close) { converge(close, 2 * kWithoutJointed); };

@@ -113,13 +113,16 @@ bool search_and_spread(const Sequence& sequence, const SkeletonOptions& options,
   if (still) report.remark = "nothing moves but the mesh as a whole: one bone";
   int bones = still ? 1 : options.max_bones;
   if (bones == 0 && !options.keep_all_bones) {
-    if (options.max_error == 0 && options.detail != Detail::low) {
+    const bool may_be_exact = options.max_error == 0 && options.detail != Detail::low;
+    if (may_be_exact && !resumes(options.checkpoint, kSkeletonSearch)) {
       Sketch exact(sequence, fit, options, kExactFrames, kCurveVertices);
       const StepTimer timer(report, "search");
       const ExactBones bones_of_rig = find_exact_bones(exact.whole(), options, progress, exact.fit);
       report.search = bones_of_rig.curve;
-      if (bones_of_rig.end == ExactEnd::found) spread(exact, fit);
-      if (bones_of_rig.end != ExactEnd::not_exact) return bones_of_rig.end == ExactEnd::found;
+      if (bones_of_rig.end != ExactEnd::not_exact) {
+        spread(exact, fit);
+        return bones_of_rig.end == ExactEnd::found;
+      }
     }
     Sketch sketch(sequence, fit, options, kSearchFrames, kCurveVertices);
     OpenNumber number;
