@@ -23,7 +23,7 @@ std::size_t page_size() {
   return size > 0 ? static_cast<std::size_t>(size) : 4096;
 }
 
-[[noreturn]] void refuse(ErrorKind kind, const std::filesystem::path& name, const std::string& what, int reason) {
+[[noreturn]] void fail(ErrorKind kind, const std::filesystem::path& name, const std::string& what, int reason) {
   throw Error(kind, fmt::format("{}: {}: {}", name.string(), what, std::strerror(reason)));
 }
 
@@ -31,7 +31,7 @@ std::size_t page_size() {
 int unnamed_file(const std::filesystem::path& folder) {
   std::string name = (folder / "sinew-XXXXXX").string();
   const int descriptor = mkostemp(name.data(), O_CLOEXEC);
-  if (descriptor < 0) refuse(ErrorKind::output, folder, "no scratch file can be made there", errno);
+  if (descriptor < 0) fail(ErrorKind::output, folder, "no scratch file can be made there", errno);
   unlink(name.c_str());
   return descriptor;
 }
@@ -48,7 +48,7 @@ std::shared_ptr<PagedMemory> PagedMemory::of_file(const std::filesystem::path& p
   memory->descriptor_ = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   struct stat facts {};
   if (memory->descriptor_ < 0 || fstat(memory->descriptor_, &facts) != 0)
-    refuse(ErrorKind::input, path, "cannot be read", errno);
+    fail(ErrorKind::input, path, "cannot be read", errno);
   if (!S_ISREG(facts.st_mode) || static_cast<std::size_t>(facts.st_size) < offset + size)
     throw Error(ErrorKind::input, fmt::format("{}: became shorter while it was read", path.string()));
   memory->map(false);
@@ -65,8 +65,8 @@ std::shared_ptr<PagedMemory> PagedMemory::scratch(std::size_t size, const Paging
   // Taken now: a page of a file that the disk has no room for would end the process when it is written to.
   const int failure = posix_fallocate(memory->descriptor_, 0, static_cast<off_t>(size));
   if (failure != 0)
-    refuse(ErrorKind::output, memory->name_, fmt::format("no room for {:.3g} GB of scratch", 1e-9 * static_cast<double>(size)),
-           failure);
+    fail(ErrorKind::output, memory->name_,
+         fmt::format("no room for {:.3g} GB of scratch", 1e-9 * static_cast<double>(size)), failure);
   memory->map(true);
   return memory;
 }
@@ -77,7 +77,7 @@ void PagedMemory::map(bool writable) {
   void* const place = mmap(nullptr, size_ + before, writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED,
                            descriptor_, static_cast<off_t>(offset_ - before));
   if (place == MAP_FAILED)
-    refuse(writable ? ErrorKind::output : ErrorKind::input, name_, "cannot be mapped into memory", errno);
+    fail(writable ? ErrorKind::output : ErrorKind::input, name_, "cannot be mapped into memory", errno);
   data_ = static_cast<std::byte*>(place) + before;
 }
 
@@ -92,7 +92,7 @@ void PagedMemory::read(std::size_t offset, std::span<std::byte> out) const {
   while (!out.empty()) {
     const ssize_t got = pread(descriptor_, out.data(), out.size(), static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) refuse(ErrorKind::input, name_, "cannot be read", errno);
+    if (got < 0) fail(ErrorKind::input, name_, "cannot be read", errno);
     if (got == 0) throw Error(ErrorKind::input, fmt::format("{}: became shorter while it was read", name_.string()));
     offset += static_cast<std::size_t>(got);
     out = out.subspan(static_cast<std::size_t>(got));
@@ -104,7 +104,7 @@ void PagedMemory::write(std::size_t offset, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t put = pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
     if (put < 0 && errno == EINTR) continue;
-    if (put <= 0) refuse(ErrorKind::output, name_, "a scratch file cannot be written", errno);
+    if (put <= 0) fail(ErrorKind::output, name_, "a scratch file cannot be written", errno);
     offset += static_cast<std::size_t>(put);
     bytes = bytes.subspan(static_cast<std::size_t>(put));
   }

@@ -235,8 +235,7 @@ Sequence concatenate(std::vector<Sequence> parts, const Paging& paging) {
       clip.first_frame += start;
       out.clips.push_back(std::move(clip));
     }
-    for (std::size_t f = 0; f < part.frame_count(); ++f)
-      out.frames[start + f] = std::as_const(part.frames)[f];
+    for (std::size_t f = 0; f < part.frame_count(); ++f) out.frames[start + f] = std::as_const(part.frames)[f];
     out.times.insert(out.times.end(), part.times.begin(), part.times.end());
     part.frames = {};
   }

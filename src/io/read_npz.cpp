@@ -26,9 +26,8 @@ class Archive {
 
   /// Positions, which may be kept in a file.
   std::optional<Frames> find_frames(const std::string& array, const Paging& paging) const {
-    return find_with(array, [&](Stretch& contents, const std::string& label) {
-      return parse_npy_frames(contents, label, paging);
-    });
+    return find_with(
+        array, [&](Stretch& contents, const std::string& label) { return parse_npy_frames(contents, label, paging); });
   }
 
   [[noreturn]] void refuse(const std::string& array, const std::string& what) const {

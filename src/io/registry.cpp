@@ -37,7 +37,8 @@ namespace fs = std::filesystem;
 struct Format {
   std::string_view extension;
   Sequence (*read_sequence)(const fs::path&, const ReadOptions&) = nullptr;
-  PointCache (*read_cache)(const fs::path&, const Warnings&, const Paging&) = nullptr;  // positions only: a rest mesh comes beside it
+  PointCache (*read_cache)(const fs::path&, const Warnings&,
+                           const Paging&) = nullptr;  // positions only: a rest mesh comes beside it
   Rig (*read_rig)(const fs::path&, const ReadOptions&) = nullptr;
   void (*write_sequence)(const fs::path&, const Sequence&) = nullptr;
   void (*write_rig)(const fs::path&, const Rig&, const WriteOptions&) = nullptr;

@@ -18,8 +18,8 @@ namespace sinew {
 
 /// Vertex positions over time: F×V×3 float, frame-major. Column v of frame(f) is vertex v.
 ///
-/// They are in memory of their own, in somebody else's, or in a file: then what is not being looked at is not in memory.
-/// Those of others and of files are only ever read: a change makes a copy first.
+/// They are in memory of their own, in somebody else's, or in a file: then what is not being looked at is not in
+/// memory. Those of others and of files are only ever read: a change makes a copy first.
 class Frames {
  public:
   Frames() = default;
@@ -78,7 +78,7 @@ class Frames {
   std::size_t vertices_ = 0;
   std::vector<float> own_;  // empty where they are elsewhere
   std::size_t frames_ = 0;
-  const float* elsewhere_ = nullptr;    // in what one of these keeps alive; both null: they are our own
+  const float* elsewhere_ = nullptr;  // in what one of these keeps alive; both null: they are our own
   std::shared_ptr<const void> owner_;
   std::shared_ptr<PagedMemory> pages_;
 };
