@@ -268,6 +268,7 @@ bool Problem::keep(const Eigen::MatrixXf& basis, double allowed) {
     double lost = total_energy_;
     for (const double e : left) lost -= e;
     if (lost > allowed) return false;
+    left_out_ = e_rms(lost);
     basis_ = basis;
     rows_ = rows;
   }

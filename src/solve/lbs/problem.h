@@ -66,6 +66,8 @@ class Problem {
   const std::vector<double>& energy() const { return energy_; }  // V: |y_v|², all frames
   double total_energy() const { return total_energy_; }
   double importance(std::size_t v) const { return importance_.empty() ? 1 : importance_[v]; }
+  /// E_RMS that the basis leaves out of all trajectories together; 0 without one.
+  double left_out() const { return left_out_; }
   const Adjacency& adjacency() const { return adjacency_; }
 
   /// Trajectories of vertices [first, first + count): row_count() × count, column-major. Points into the problem or
@@ -101,6 +103,7 @@ class Problem {
   std::vector<double> energy_;
   double total_energy_ = 0;         // each |y_v|² as often as v counts
   std::vector<double> importance_;  // V, or empty: all count once
+  double left_out_ = 0;
   Adjacency adjacency_;
 };
 

@@ -377,6 +377,9 @@ Rig solve_ssdr(const Sequence& sequence, const SsdrOptions& options, FitReport& 
     report.remark = fmt::format("{} bones came out of {} asked for: the mesh has only {} vertices", state.bones(),
                                 options.bones, sequence.vertex_count());
   }
+  if (sequence.frames.paging() != nullptr && problem.reduced())
+    report.remark += fmt::format("{}trajectories in a basis of {} directions, which leaves out {:.2g} E_RMS",
+                                 report.remark.empty() ? "" : "; ", problem.row_count(), problem.left_out());
   report.work = static_cast<double>(solve.budget.amount()) / kWorkUnit;
   report.work_per_second = solve.budget.rate() / kWorkUnit;
   const int K = slots(options, state.bones());
