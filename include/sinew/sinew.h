@@ -16,6 +16,7 @@
 #include "sinew/core/error.h"
 #include "sinew/core/fit_report.h"
 #include "sinew/core/mesh.h"
+#include "sinew/core/paged_memory.h"
 #include "sinew/core/progress.h"
 #include "sinew/core/quality.h"
 #include "sinew/core/rig.h"
