@@ -91,7 +91,10 @@ std::string digest_of(const Sequence& sequence) {
   parts.add(std::span(mesh.positions.data(), static_cast<std::size_t>(mesh.positions.size())));
   parts.add(mesh.face_sizes);
   parts.add(mesh.corners);
-  parts.add(sequence.frames.data());
+  for (std::size_t f = 0; f < sequence.frame_count(); ++f) {
+    const ConstPointsMap frame = sequence.frames[f];
+    parts.add(std::span(frame.data(), static_cast<std::size_t>(frame.size())));
+  }
   parts.add(sequence.times);
   std::vector<std::size_t> clips;
   for (const Clip& clip : sequence.clips) clips.insert(clips.end(), {clip.first_frame, clip.frames});

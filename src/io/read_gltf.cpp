@@ -64,7 +64,7 @@ Sequence pose_both_layers(std::span<const std::byte> bytes, const std::filesyste
   Sequence out;
   out.name = std::filesystem::path(name).stem().string();
   out.rest = options.mesh.empty() ? rig.rest : gltf::rest_mesh(document, chosen, options);
-  out.frames = Frames(frames.size(), places.size());
+  out.frames = Frames(frames.size(), places.size(), options.paging);
   out.times = timeline.seconds;
   out.clips = timeline.clips;
   Points posed(3, rig.rest.positions.cols());
