@@ -13,9 +13,9 @@ namespace sinew {
 namespace {
 
 /// The arrays of an archive, read when they are asked for.
-class Archive {
+class NpzArchive {
  public:
-  Archive(const ByteSource& source, const std::string& name)
+  NpzArchive(const ByteSource& source, const std::string& name)
       : source_(source), name_(name), entries_(list_zip(source, name)) {}
 
   /// The array, or nothing where the archive has none of that name.
@@ -60,7 +60,7 @@ class Archive {
   std::map<std::string, ZipEntry> entries_;
 };
 
-std::vector<Index> to_indices(const Archive& archive, const std::string& array,
+std::vector<Index> to_indices(const NpzArchive& archive, const std::string& array,
                               const std::vector<std::int64_t>& values) {
   std::vector<Index> out(values.size());
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -71,7 +71,7 @@ std::vector<Index> to_indices(const Archive& archive, const std::string& array,
   return out;
 }
 
-void read_faces(const Archive& archive, Mesh& mesh) {
+void read_faces(const NpzArchive& archive, Mesh& mesh) {
   const auto sizes = archive.find<std::int64_t>("face_sizes");
   const auto corners = archive.find<std::int64_t>("corners");
   const auto faces = archive.find<std::int64_t>("faces");
@@ -91,7 +91,7 @@ void read_faces(const Archive& archive, Mesh& mesh) {
 }
 
 Sequence parse_archive(const ByteSource& source, const std::string& name, const Paging& paging) {
-  const Archive archive(source, name);
+  const NpzArchive archive(source, name);
   auto frames = archive.find_frames("frames", paging);
   if (!frames) archive.refuse("frames", "missing; expected frames × vertices × 3 positions");
   Sequence sequence;
