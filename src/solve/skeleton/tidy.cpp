@@ -21,7 +21,7 @@ constexpr double kSpreadRise = 1.02;  // of E_RMS, for joints that move apart
 constexpr double kEvenRise = 1.05;    // of E_RMS, for joints that mirror each other
 constexpr double kEvenPlace = 0.06;   // most distance of a joint from the image of its partner's; the radius is 1
 constexpr int kLastRounds = 8;        // of convergence after changes
-constexpr int kTrialRounds = 2;       // of the strict fit, before a change is judged
+constexpr int kTidyRounds = 2;       // of the strict fit, before a change is judged
 
 double diagonal_of(const SkeletonFit& fit) {
   const Eigen::Matrix3Xd& rest = fit.problem->rest();
@@ -149,7 +149,7 @@ int drop_idle_bones(SkeletonFit& fit) {
     for (const int b : idle_bones(fit, distance)) {
       SkeletonFit tried = fit;
       contract_bone(tried, b);
-      strict_rounds(tried, kTrialRounds, 3);
+      strict_rounds(tried, kTidyRounds, 3);
       if (tried.e_rms() > allowed(fit.e_rms(), kDropRise)) continue;
       fit = std::move(tried);
       ++dropped;
@@ -166,7 +166,7 @@ int spread_joints(SkeletonFit& fit) {
     SkeletonFit tried = fit;
     tried.joints_stay = true;
     if (!move_apart(pair, kSpread * diagonal, tried)) continue;
-    strict_rounds(tried, kTrialRounds, 4);
+    strict_rounds(tried, kTidyRounds, 4);
     if (tried.e_rms() <= allowed(fit.e_rms(), kSpreadRise)) fit = std::move(tried);
   }
   return static_cast<int>(near_pairs(fit.tree, kTooNear * diagonal).size());
@@ -182,7 +182,7 @@ void even_joints(SkeletonFit& fit, const MirrorPlane& plane) {
     tried.joints_stay = true;
     tried.symmetry = {plane, even_bones(fit, plane, partner, place)};
     tried.symmetry.apply_to(tried.tree.joint);
-    strict_rounds(tried, kTrialRounds, 4);
+    strict_rounds(tried, kTidyRounds, 4);
     if (tried.e_rms() > allowed(fit.e_rms(), kEvenRise)) continue;
     fit = std::move(tried);
     return;
