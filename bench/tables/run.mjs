@@ -113,7 +113,7 @@ function measure(figure) {
   if (!result) return null;
   const ours = result.facts[figure.pick];
   if (typeof ours !== 'number') throw new Error(`no '${figure.pick}' in the output`);
-  return { ours, seconds: result.seconds, measuredBones: result.facts.bones, commit: result.commit, quality: result.quality };
+  return { ours, seconds: result.seconds, measuredBones: result.facts.bones, commit: result.commit, cpu: cpus()[0].model, quality: result.quality };
 }
 
 const rows = [];
@@ -139,7 +139,8 @@ if (options.short) {
 } else {
   const known = withStored(rows);
   const commits = [...new Set(known.map((row) => row.commit).filter(Boolean))];
-  const facts = { commit: commits.join(', '), cpu: cpus()[0].model, threads: options.threads, seed: options.seed, flags: '-O3 -march=x86-64-v3' };
+  const machines = [...new Set(known.map((row) => row.cpu).filter(Boolean))];
+  const facts = { commit: commits.join(', '), cpu: machines.join(', ') || cpus()[0].model, threads: options.threads, seed: options.seed, flags: '-O3 -march=x86-64-v3' };
   mkdirSync(join(root, 'docs', 'results'), { recursive: true });
   writeFileSync(join(root, 'docs', 'results.md'), resultsPage(TABLES, known, facts));
   writeFileSync(join(root, 'docs', 'results', 'results.json'), `${JSON.stringify({ ...facts, rows: known.filter((row) => !row.from).map(({ chain, row, ...rest }) => rest) }, null, 1)}\n`);
@@ -163,11 +164,11 @@ function withStored(measured) {
   const known = new Map(storedRows().map((row) => [row.id, row]));
   for (const row of measured) if (row.ours !== null || row.failure) known.set(row.id, row);
   return figures().flatMap((figure) => {
-    const { ours, seconds, measuredBones, commit, quality, failure } = known.get(figure.from ?? figure.id) ?? {};
+    const { ours, seconds, measuredBones, commit, cpu, quality, failure } = known.get(figure.from ?? figure.id) ?? {};
     if (ours === undefined && !failure) return [];
     if (figure.from && figure.pick === 'minutes') return failure ? [] : [{ ...figure, ours: seconds / 60 }];
     if (figure.from) return failure ? [] : [{ ...figure, ours }];
-    return [{ ...figure, ours, seconds, measuredBones, commit, quality, failure }];
+    return [{ ...figure, ours, seconds, measuredBones, commit, cpu, quality, failure }];
   });
 }
 

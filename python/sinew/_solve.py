@@ -106,7 +106,9 @@ def solve(
       surface       how much normals count beside distances, 0 to 1000 (0). ssdr.
       skeleton      True is method='skeleton'.
       rig           a Rig of the same mesh to fit, and what of it: fit='weights', 'motion' or 'all' (ssdr), 'weights'
-                    (sma), 'joints' (skeleton). lock: bones that keep their motion, by name or number (ssdr).
+                    (sma), 'joints' (skeleton); the motion of a rig with joints is
+                    that of its joints unless transforms is given. lock: bones that keep their motion, by name or
+                    number (ssdr).
     Only ssdr: add_bones helper bones for rig, 0 to 1024 (0); lock_vertices, vertices that keep their weights: the name
       of a bone or colour set, or a mask of V; laplacian 'rigidness' or 'graph' ('rigidness'); rest_pose, move it as
       well (False).

@@ -1,4 +1,5 @@
 #include "io/skinned_scene.h"
+#include "io/json_text.h"
 
 #include <fmt/format.h>
 
@@ -390,7 +391,7 @@ bool is_jointed(const SkinnedScene& scene, const Rig& rig) {
 }
 
 void restore_notes(const SkinnedScene& scene, Rig& rig) {
-  if (scene.facts->contains("notes")) rig.notes = (*scene.facts)["notes"].dump();
+  if (scene.facts->contains("notes")) rig.notes = json_text((*scene.facts)["notes"]);
   const Json text = scene.fact("notes_text");
   if (text.is_string()) rig.notes = text.get<std::string>();
 }
@@ -522,7 +523,7 @@ Sequence sequence_of_scene(const SkinnedScene& scene, Mesh rest, SampledTimes ti
   if (size > static_cast<double>(options.max_bytes))
     refuse(scene, fmt::format("{} frames of {} vertices would take {:.0f} GiB", frames, out.vertex_count(),
                               size / (1024.0 * 1024 * 1024)));
-  out.frames = Frames(frames, out.vertex_count());
+  out.frames = Frames(frames, out.vertex_count(), options.paging);
   std::vector<std::vector<bool>> used;  // targets, by part
   for (const Part& part : scene.parts) used.emplace_back(scene.points(part).targets.size(), false);
   for (std::size_t f = 0; f < frames; ++f) {

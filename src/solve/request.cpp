@@ -348,7 +348,9 @@ Rig solve(const Sequence& sequence, const SolveRequest& request, FitReport& repo
 
 SolveEstimate estimate(const Sequence& sequence, const SolveRequest& request) {
   SolveSize size = size_of(sequence, request);
-  SolveEstimate out = estimate_solve(request.method, size);
+  const Paging* const paging = sequence.frames.paging();
+  SolveEstimate out = paging != nullptr ? estimate_paged(request.method, size, static_cast<double>(paging->memory))
+                                        : estimate_solve(request.method, size);
   // Reading, writing and evaluating beside it; a unit of work is about a millisecond.
   if (request.time) out.seconds = *request.time + 0.2 + 2e-8 * static_cast<double>(size.frames * size.vertices);
   if (request.work) out.seconds = 1e-3 * *request.work + 0.2;

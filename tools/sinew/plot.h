@@ -9,7 +9,7 @@ namespace sinew::tool {
 /// One line of a plot.
 struct Curve {
   std::string name;
-  std::vector<std::pair<double, double>> points;  // x, y; finite, x ascending
+  std::vector<std::pair<double, double>> points;  // x, y; finite, joined in this order
   bool marks = false;                             // marks without a line: figures of somebody else
 };
 

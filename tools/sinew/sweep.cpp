@@ -100,6 +100,7 @@ const Measure& measure_called(const std::vector<Measure>& measures, const std::s
   misused(fmt::format("{} {}: expected one of {}", option, name, fmt::join(names, ", ")));
 }
 
+/// The curves of the methods, their points in the order of the swept values.
 Plot plot_of(const Json& rows, const std::string& sequence, const Measure& x, const Measure& y,
              const std::vector<std::string>& methods) {
   Plot plot{sequence + ": " + y.label.substr(0, y.label.find(',')), x.label, y.label, {}};
@@ -109,7 +110,6 @@ Plot plot_of(const Json& rows, const std::string& sequence, const Measure& x, co
       if (row["method"] == method && row.contains(x.name) && row.contains(y.name) && row[x.name].is_number() &&
           row[y.name].is_number())
         curve.points.emplace_back(row[x.name].get<double>(), row[y.name].get<double>());
-    std::sort(curve.points.begin(), curve.points.end());
     plot.curves.push_back(std::move(curve));
   }
   return plot;

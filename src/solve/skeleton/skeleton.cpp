@@ -5,11 +5,12 @@
 #include "math/laplacian.h"
 #include "sinew/core/error.h"
 #include "solve/lbs/weight_samples.h"
-#include "solve/skeleton/bone_count.h"
+#include "solve/skeleton/exact_bones.h"
 #include "solve/skeleton/helpers.h"
 #include "solve/skeleton/layout.h"
 #include "solve/skeleton/open_number.h"
 #include "solve/skeleton/options.h"
+#include "solve/skeleton/reach_error.h"
 #include "solve/skeleton/search.h"
 #include "solve/skeleton/strict.h"
 #include "solve/skeleton/symmetry.h"
@@ -77,19 +78,6 @@ bool find_given_number(Sketch& sketch, int bones, const SkeletonOptions& options
   return search_skeleton(sketch.fit, options.moves, options.seed, options.checkpoint, progress);
 }
 
-/// Bones that explain the motion without rest; where there are none, the fit leaves more than kExact. False: asked to
-/// stop.
-bool find_exact(Sketch& sketch, const SkeletonOptions& options, FitReport& report, const Progress& progress) {
-  const SkeletonFit empty = sketch.fit;
-  const Whole whole = sketch.whole();
-  if (!resumes(options.checkpoint, kExactBones)) {
-    const StepTimer timer(report, "start");
-    if (!start_over_complete(whole, options, progress, sketch.fit)) return false;
-  }
-  const StepTimer timer(report, "search");
-  return find_exact_bones(whole, options, progress, empty, sketch.fit);
-}
-
 /// Motion of all frames from that of every `step`-th: each as the nearest of those, carried along with the whole mesh.
 Eigen::MatrixXd spread_motion(const Problem& few, const Eigen::MatrixXd& D, const Problem& all, std::size_t step) {
   const Eigen::Index bones = D.cols() / 4;
@@ -134,6 +122,17 @@ bool search_and_spread(const Sequence& sequence, const SkeletonOptions& options,
   if (still) report.remark = "nothing moves but the mesh as a whole: one bone";
   int bones = still ? 1 : options.max_bones;
   if (bones == 0 && !options.keep_all_bones) {
+    const bool may_be_exact = options.max_error == 0 && options.detail != Detail::low;
+    if (may_be_exact && !resumes(options.checkpoint, kSkeletonSearch)) {
+      Sketch exact(sequence, fit, options, kExactFrames, kCurveVertices);
+      const StepTimer timer(report, "search");
+      const ExactBones bones_of_rig = find_exact_bones(exact.whole(), options, progress, exact.fit);
+      report.search = bones_of_rig.curve;
+      if (bones_of_rig.end != ExactEnd::not_exact) {
+        drop_idle_and_spread(exact, options, fit);
+        return bones_of_rig.end == ExactEnd::found;
+      }
+    }
     Sketch sketch(sequence, fit, options, kSearchFrames, kCurveVertices);
     OpenNumber number;
     {
@@ -149,14 +148,6 @@ bool search_and_spread(const Sequence& sequence, const SkeletonOptions& options,
           reach_error(sketch.whole(), options, bones, kSampleLeaves * options.max_error, progress, empty, sketch.fit);
       spread(sketch, fit);
       return go_on;
-    }
-    if (number.may_be_exact && options.detail != Detail::low && !resumes(options.checkpoint, kSkeletonSearch)) {
-      Sketch exact(sequence, fit, options, kExactFrames, kCurveVertices);
-      const bool go_on = find_exact(exact, options, report, progress);
-      if (!go_on || exact.fit.e_rms() < kExact) {
-        drop_idle_and_spread(exact, options, fit);
-        return go_on;
-      }
     }
   }
   Sketch sketch(sequence, fit, options, kSearchFrames, kSearchVertices);

@@ -253,7 +253,7 @@ Sequence with_mirrored_frames(const Sequence& sequence, const MirrorPlane& plane
   Sequence out;
   out.name = sequence.name;
   out.rest = sequence.rest;
-  out.frames = Frames(2 * F, sequence.vertex_count());
+  out.frames = Frames(2 * F, sequence.vertex_count(), sequence.frames.paging() ? *sequence.frames.paging() : Paging{});
   out.times = uniform_times(2 * F);
   for (std::size_t f = 0; f < F; ++f) {
     const ConstPointsMap shown = sequence.frames[f];
