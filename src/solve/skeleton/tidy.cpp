@@ -13,15 +13,16 @@
 namespace sinew::skeleton {
 namespace {
 
-constexpr double kTooNear = 0.01;     // of the rest diagonal: two joints
-constexpr double kSpread = 0.0105;    // to which they are spread
-constexpr double kDropRise = 1.05;    // of E_RMS, for a bone that goes
-constexpr double kUnseen = 0.1;       // E_RMS that may be added whatever it was: a fifteenth of what `detail` looks at
+constexpr double kTooNear = 0.01;   // of the rest diagonal: two joints
+constexpr double kSpread = 0.0105;  // to which they are spread
+constexpr double kDropRise = 1.05;  // of E_RMS, for a bone that goes
+constexpr double kTooSmallToSee =
+    0.1;                              // E_RMS that may be added whatever it was: a fifteenth of what `detail` looks at
 constexpr double kSpreadRise = 1.02;  // of E_RMS, for joints that move apart
 constexpr double kEvenRise = 1.05;    // of E_RMS, for joints that mirror each other
 constexpr double kEvenPlace = 0.06;   // most distance of a joint from the image of its partner's; the radius is 1
 constexpr int kLastRounds = 8;        // of convergence after changes
-constexpr int kTidyRounds = 2;       // of the strict fit, before a change is judged
+constexpr int kTidyRounds = 2;        // of the strict fit, before a change is judged
 
 double diagonal_of(const SkeletonFit& fit) {
   const Eigen::Matrix3Xd& rest = fit.problem->rest();
@@ -30,7 +31,7 @@ double diagonal_of(const SkeletonFit& fit) {
 
 /// The error a change may leave.
 double allowed(double e_rms, double rise) {
-  return std::max(rise * e_rms, std::hypot(e_rms, kUnseen));
+  return std::max(rise * e_rms, std::hypot(e_rms, kTooSmallToSee));
 }
 
 /// Whether each bone is the largest influence of some vertex.
