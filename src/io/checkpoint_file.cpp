@@ -7,6 +7,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "io/json_text.h"
 #include "io/murmur3.h"
 #include "sinew/core/error.h"
 #include "sinew/core/fit_report.h"
@@ -123,13 +124,11 @@ std::vector<std::byte> format_checkpoint(const SolveState& state, const SolveIde
   Json list = Json::array();
   describe(state.arrays, false, list);
   describe(state.finished, true, list);
-  const std::string header = Json{
-      {"options", identity.options},
-      {"input", identity.input},
-      {"phase", state.phase},
-      {"step", state.step},
-      {"arrays",
-       std::move(list)}}.dump(-1, ' ', false, Json::error_handler_t::replace);
+  const std::string header = json_text({{"options", identity.options},
+                                        {"input", identity.input},
+                                        {"phase", state.phase},
+                                        {"step", state.step},
+                                        {"arrays", std::move(list)}});
   std::vector<std::byte> bytes;
   const std::uint64_t size = header.size();
   append(bytes, kMagic.data(), kMagic.size());
@@ -156,7 +155,7 @@ ParsedCheckpoint parse_checkpoint(std::span<const std::byte> bytes, const std::s
   const auto* const first = reinterpret_cast<const char*>(text.data());
   ParsedCheckpoint out;
   try {
-    const Json header = Json::parse(first, first + text.size());
+    const Json header = parse_json({first, text.size()});
     out.identity = {header.at("options").get<std::string>(), header.at("input").get<std::string>()};
     out.state.phase = header.at("phase").get<std::string>();
     const std::uint64_t step = reader.count(header, "step");

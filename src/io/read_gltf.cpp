@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "io/gltf_model.h"
+#include "io/json_text.h"
 #include "sinew/core/error.h"
 #include "sinew/io/gltf.h"
 #include "sinew/io/output_file.h"
@@ -105,7 +106,7 @@ std::optional<GltfExtension> parse_gltf_extension(std::span<const std::byte> byt
     out.arrays.back().name = key;
   }
   object.erase("accessors");
-  out.json = object.dump();
+  out.json = json_text(object);
   return out;
 }
 

@@ -1,6 +1,7 @@
 #include "io/rig_facts.h"
 
 #include "io/glb_mesh.h"
+#include "io/json_text.h"
 
 namespace sinew {
 
@@ -43,7 +44,7 @@ Json rig_facts(const Rig& rig, bool hierarchy) {
   for (const auto& color : rig.rest.color_sets) sinew["color_names"].push_back(color.name);
   if (!rig.rest.shapes.empty()) sinew["corrections"] = gltf::effective_corrections(rig).size();
   if (rig.notes.empty()) return sinew;
-  Json notes = Json::parse(rig.notes, nullptr, false);
+  Json notes = parse_json(rig.notes);
   if (notes.is_discarded())
     sinew["notes_text"] = rig.notes;
   else

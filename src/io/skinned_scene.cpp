@@ -1,4 +1,5 @@
 #include "io/skinned_scene.h"
+#include "io/json_text.h"
 
 #include <fmt/format.h>
 
@@ -390,7 +391,7 @@ bool is_jointed(const SkinnedScene& scene, const Rig& rig) {
 }
 
 void restore_notes(const SkinnedScene& scene, Rig& rig) {
-  if (scene.facts->contains("notes")) rig.notes = (*scene.facts)["notes"].dump();
+  if (scene.facts->contains("notes")) rig.notes = json_text((*scene.facts)["notes"]);
   const Json text = scene.fact("notes_text");
   if (text.is_string()) rig.notes = text.get<std::string>();
 }
