@@ -24,9 +24,12 @@ struct SsdrOptions {
   int influences = 4;  // K, bones per vertex: 1..8; 0: any number (dense convex weights)
   Transforms transforms = Transforms::rigid;
   double smoothness = 0;  // strength of the Laplacian term, >= 0: (mean over frames of |error|²) + s·Σ l |w_a − w_b|²
+  double surface = 0;  // >= 0: how much the residuals of neighbours are to agree, so that normals follow the frames
   LaplacianKind laplacian = LaplacianKind::rigidness;
   Start start = Start::parts;
   Quality quality = Quality::balanced;
+  double time = 0;          // > 0: seconds that it may take, instead of what the quality says
+  double work = 0;          // > 0: the same in units of work, for the same bits anywhere; the report says what was done
   int max_iterations = 0;   // of the last stage; 0: as the quality says
   double tolerance = 2e-5;  // stop when the value fell by less than tolerance · value over 4 iterations
   double max_error = 0;     // > 0: the smallest number of bones whose E_RMS is below this, instead of `bones`

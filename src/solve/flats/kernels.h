@@ -3,7 +3,7 @@
 #include <Eigen/Core>
 #include <cstddef>
 
-#include "solve/flats/lanes.h"
+#include "math/lanes.h"
 #include "solve/flats/vertex_blocks.h"
 
 /// Loops over one block of vertices that the flat solvers share. Columns are kBlock long; `directions` is h-1.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "solve/lbs/bone_moves.h"
 #include "solve/lbs/saved_fit.h"
 
 namespace sinew::lbs {
@@ -12,6 +13,10 @@ namespace {
 constexpr int kEager = 12;
 constexpr int kPatient = 4;
 
+constexpr int kReseed = 4;  // iterations between two looks for bones without weight
+constexpr double kAlmostNothing =
+    1e-3;  // such a bone's sum of squared weights, relative to the mean number of vertices
+
 constexpr double kRise = 1e-10;  // a relative rise of the objective up to this is rounding
 
 double smoothness_value(const Problem& problem, const Smoothing& smoothing, const SparseWeights& weights) {
@@ -20,13 +25,20 @@ double smoothness_value(const Problem& problem, const Smoothing& smoothing, cons
          roughness(problem, *smoothing.edges, weights);
 }
 
+void nobody_waits(const Problem& problem, ExchangeWaits& waits) {
+  waits.passes.assign(problem.vertex_count(), 0);
+  waits.left.assign(problem.vertex_count(), 0);
+}
+
 /// One weights half-step and one bones half-step from the motions `start`.
 void step(const Problem& problem, const RunOptions& options, int iteration, const Eigen::MatrixXd& start,
           FitState& state) {
   PassOptions pass;
   pass.influences = options.influences;
   pass.swaps = options.swaps;
-  pass.swap_period = iteration < kEager ? options.swap_period : kPatient * options.swap_period;
+  const bool eager = options.patient || iteration < kEager;
+  pass.swap_period = eager ? options.swap_period : kPatient * options.swap_period;
+  if (options.patient) pass.waits = &state.waits;
   pass.thorough_period = options.thorough_period;
   pass.phase = iteration;
   pass.smoothing = options.smoothing;
@@ -37,6 +49,8 @@ void step(const Problem& problem, const RunOptions& options, int iteration, cons
   if (options.update_bones) update_bones(problem, state.sums, options.bones, state.D);
   state.squares = objective(problem, state.sums, state.D);
   state.value = state.squares + smoothness_value(problem, options.smoothing, state.weights);
+  if (options.work != nullptr)
+    options.work->done += iteration_work(problem, state.bones(), options.influences, state.sums.exchanges);
 }
 
 /// What a run carries from iteration to iteration beside the state.
@@ -73,6 +87,24 @@ RunPlace saved_run(const Problem& problem, const SolveState& saved, FitState& st
   return place;
 }
 
+/// Gives a bone that almost nothing follows the motion that would gain most; the step from there counts only when the
+/// objective falls. False: there is no such bone.
+bool reseed(const Problem& problem, const RunOptions& options, int iteration, const FitState& state,
+            Eigen::MatrixXd& start) {
+  if (!options.update_bones || state.sums.S.cols() != state.D.cols()) return false;
+  const double little = kAlmostNothing * static_cast<double>(problem.vertex_count()) / state.bones();
+  for (int b = 0; b < state.bones(); ++b) {
+    const bool locked = !options.bones.locked.empty() && options.bones.locked[static_cast<std::size_t>(b)] != 0;
+    if (locked || state.sums.S(4 * b + 3, 4 * b + 3) > little) continue;
+    const double whole[] = {1};
+    start = state.D;
+    start.middleCols<4>(4 * b) =
+        propose_bones(problem, state, 1, options.bones.transforms, whole, static_cast<std::uint64_t>(iteration));
+    return true;
+  }
+  return false;
+}
+
 RunEnd iterate(const Problem& problem, const RunOptions& options, RunPlace place, FitState& state) {
   Eigen::MatrixXd& previous = place.previous;
   double& momentum = place.momentum;
@@ -91,7 +123,10 @@ RunEnd iterate(const Problem& problem, const RunOptions& options, RunPlace place
         if (options.bones.locked[b] != 0) start.middleCols<4>(column) = state.D.middleCols<4>(column);
       }
     }
+    const bool looks = options.reseed && iteration % kReseed == kReseed - 1;
+    if (looks && reseed(problem, options, iteration, state, start)) momentum = 1;
     next.weights = state.weights;
+    next.waits = state.waits;
     step(problem, options, iteration, start, next);
     if (next.value > state.value * (1 + kRise)) {
       // Not even plain steps descend, whichever vertices try exchanges: converged to rounding.
@@ -137,6 +172,7 @@ RunEnd run(const Problem& problem, const RunOptions& options, FitState& state) {
     place.previous = state.D;
   }
   if (state.weights.capacity < options.influences) state.weights = with_capacity(state.weights, options.influences);
+  if (options.patient && state.waits.passes.size() != problem.vertex_count()) nobody_waits(problem, state.waits);
   const RunEnd end = iterate(problem, options, std::move(place), state);
   // Slots that a looser run left behind would be taken for influences that may be used.
   const bool all_solved = options.update_weights && options.locked_vertices.empty();
@@ -145,6 +181,14 @@ RunEnd run(const Problem& problem, const RunOptions& options, FitState& state) {
     state.weights = with_capacity(state.weights, std::max(fullest, options.influences));
   }
   return end;
+}
+
+double squares_of(const Problem& problem, FitState& state) {
+  PassOptions pass;
+  pass.influences = state.weights.capacity;
+  pass.keep_weights = true;
+  weights_pass(problem, bone_gram(problem, state.D), pass, state.weights, state.sums);
+  return objective(problem, state.sums, state.D);
 }
 
 void remove_bone(FitState& state, int b) {
@@ -156,7 +200,10 @@ void remove_bone(FitState& state, int b) {
     std::size_t kept = 0;
     for (std::size_t k = 0; k < w.count[v]; ++k) {
       const int bone = w.bone[w.slot(v) + k];
-      if (bone == b) continue;
+      if (bone == b) {
+        if (v < state.waits.left.size()) state.waits.passes[v] = state.waits.left[v] = 0;
+        continue;
+      }
       w.bone[w.slot(v) + kept] = static_cast<std::uint16_t>(bone > b ? bone - 1 : bone);
       w.value[w.slot(v) + kept++] = w.value[w.slot(v) + k];
     }
@@ -168,6 +215,7 @@ void add_bones(FitState& state, const Eigen::MatrixXd& motions) {
   const Eigen::Index before = state.D.cols();
   state.D.conservativeResize(Eigen::NoChange, before + motions.cols());
   state.D.rightCols(motions.cols()) = motions;
+  state.waits = {};
 }
 
 }  // namespace sinew::lbs

@@ -9,6 +9,7 @@
 #include "sinew/core/checkpoint.h"
 #include "sinew/core/fit_report.h"
 #include "solve/lbs/bones.h"
+#include "solve/lbs/work.h"
 
 namespace sinew::lbs {
 
@@ -17,6 +18,7 @@ struct FitState {
   Eigen::MatrixXd D;  // 3F×4B
   SparseWeights weights;
   WeightSums sums;                                           // of these weights
+  ExchangeWaits waits;                                       // of runs that are patient
   double squares = std::numeric_limits<double>::infinity();  // ‖Y − D X‖²
   double value = std::numeric_limits<double>::infinity();    // squares plus the smoothness term
 
@@ -31,6 +33,9 @@ struct RunOptions {
   int swaps = 1;
   int swap_period = 1;
   int thorough_period = 0;
+  bool patient = false;  // vertices wait longer after every exchange that did not pay, across runs
+  bool reseed = false;   // a bone that almost nothing follows is begun anew where that pays [LeDeng2012]
+  Work* work = nullptr;  // may be null: what the run spends, and how much it may
   bool update_weights = true;
   bool update_bones = true;
   bool accelerate = true;
@@ -51,6 +56,9 @@ Termination termination_of(RunEnd end);
 /// Alternates weights and bones with Nesterov extrapolation of the bones, restarted whenever the objective would rise:
 /// the value of the state never increases.
 RunEnd run(const Problem& problem, const RunOptions& options, FitState& state);
+
+/// ‖Y − D X‖² of a state as it is; leaves its sums.
+double squares_of(const Problem& problem, FitState& state);
 
 /// Takes bone b out of a state (weights renormalised, sums stale).
 void remove_bone(FitState& state, int b);

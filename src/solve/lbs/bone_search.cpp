@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <random>
 
+#include "math/parallel.h"
 #include "sinew/core/error.h"
 #include "solve/lbs/motion_clusters.h"
 #include "solve/lbs/saved_fit.h"
@@ -12,315 +14,292 @@
 namespace sinew::lbs {
 namespace {
 
-/// The motion that fits a patch best when it takes `share` of the weights there and the present ones keep the rest:
-/// with c what the bones make of the patch now, a fit of (y − (1 − share) c) / share. A small share gives bones that
-/// pull from beyond, as stretching by rigid bones needs.
-Eigen::MatrixXd fit_beside(const Problem& problem, const FitState& state, const std::vector<Index>& patch, double share,
-                           Transforms transforms) {
-  const Problem part = problem.sample(patch);
-  Eigen::MatrixXd motion = Eigen::MatrixXd::Zero(state.D.rows(), 4);
-  MotionClusters one;
-  one.labels.assign(patch.size(), 0);
-  one.D = motion;
-  SparseWeights weights = weights_of(one, 1);
-  WeightSums sums;
-  PassOptions sum_up;
-  sum_up.keep_weights = true;
-  weights_pass(part, bone_gram(part, motion), sum_up, weights, sums);
-  Eigen::MatrixXd cross = Eigen::MatrixXd::Zero(state.D.cols(), 4);  // Σ (w ⊗ u) uᵀ
-  for (const Index v : patch) {
-    const Eigen::Vector4d u(problem.rest()(0, v), problem.rest()(1, v), problem.rest()(2, v), 1);
-    for (std::size_t k = 0; k < state.weights.count[v]; ++k) {
-      const std::size_t slot = state.weights.slot(v) + k;
-      cross.middleRows<4>(4 * Eigen::Index{state.weights.bone[slot]}) += state.weights.value[slot] * u * u.transpose();
-    }
-  }
-  sums.C = (sums.C - (1 - share) * (state.D * cross)) / share;
-  BoneOptions bones;
-  bones.sweeps = 1;
-  update_bones(part, sums, bones, motion);
-  if (transforms == Transforms::rigid) return motion;
-  bones.transforms = transforms;
-  bones.stretch_cost = 1e-3;
-  update_bones(part, sums, bones, motion);
-  return motion;
-}
-
-/// A way out of a local minimum: this many bones and influences per vertex more for a while.
-struct Move {
-  int bones;
-  int influences;
-};
 constexpr Move kMoves[] = {{0, 3}, {1, 2}, {1, 0}, {2, 2}, {0, 6}, {2, 3}};
 
-constexpr double kShares[] = {1, 0.5, 0.25};  // of the weights that a new bone is fitted for
-constexpr double kPays = 1e-3;                // a move that lowers the value by less than this share does not pay
-constexpr double kHorizon = 30;               // iterations at the present rate that a trial may need to overtake
-constexpr int kLongest = 100;                 // iterations of a trial at most
-constexpr double kAbove = 0.02;               // the search goes on from a move that ends this far above the best
-constexpr int kAstray = 12;                   // moves in a row without a new best after which it is gone back to
-constexpr double kHopeless = 1.3;             // a start this far behind the best one after as many moves is given up
-constexpr double kSettled = 1e-4;             // tolerance of trials
+constexpr double kPays = 1e-3;    // a move that lowers the value by less than this share does not pay
+constexpr double kAbove = 0.02;   // the search goes on from a move that ends this far above the best
+constexpr int kAstray = 12;       // moves in a row without a new best after which it is gone back to
+constexpr int kHeat = 3;          // moves of every start before the worse half is given up
+constexpr double kExact = 1e-11;  // of the energy: nothing is left to be found
+constexpr int kKicked = 8;        // patience after a kick
 
-/// Adds bones where they would gain most, lets all settle, and takes away as many that matter least.
-void breathe(const Problem& problem, const RunOptions& run_options, int added, std::uint64_t seed, FitState& state) {
-  const int bones = state.bones();
-  add_bones(state, propose_bones(problem, state, added, run_options.bones.transforms, kShares, seed));
-  RunOptions settle = run_options;
-  settle.iterations = 12;
-  settle.tolerance = 0;
-  run(problem, settle, state);
-  shrink(problem, settle, bones, state);
-}
-
-void apply(const Problem& problem, const RunOptions& run_options, const Move& move, std::uint64_t seed,
-           FitState& state) {
-  const auto with = [&](int more) {
-    RunOptions loose = run_options;
-    loose.influences = std::min(run_options.influences + more, state.bones());
-    loose.iterations = 6;
-    loose.tolerance = 0;
-    return loose;
-  };
-  if (move.bones > 0) breathe(problem, with(move.influences), move.bones, seed, state);
-  for (int more = move.influences - (move.bones > 0 ? 1 : 0); more > 0; --more) run(problem, with(more), state);
-}
-
-/// Iterates as long as the value may fall below `target` at the rate it falls now.
-void pursue(const Problem& problem, const RunOptions& run_options, double target, FitState& state) {
-  RunOptions settle = run_options;
-  settle.iterations = kLongest;
-  settle.tolerance = kSettled;
-  std::vector<double> history;
-  settle.after = [&](const FitState& now) {
-    history.push_back(now.value);
-    const std::size_t n = history.size();
-    return n < 7 || now.value - kHorizon * (history[n - 5] - now.value) / 4 < target;
-  };
-  run(problem, settle, state);
-}
-
-/// What draws of one round depend on, so that a round can be repeated without those before it.
-std::uint64_t seed_of(std::uint64_t seed, int start, int round) {
-  std::seed_seq sequence{seed, seed >> 32, static_cast<std::uint64_t>(start), static_cast<std::uint64_t>(round)};
+/// What draws of one move depend on, so that a move can be repeated without those before it.
+std::uint64_t seed_of(std::uint64_t seed, int start, int move) {
+  std::seed_seq sequence{seed, seed >> 32, static_cast<std::uint64_t>(start), static_cast<std::uint64_t>(move)};
   std::uint32_t words[2];
   sequence.generate(words, words + 2);
   return static_cast<std::uint64_t>(words[0]) << 32 | words[1];
 }
 
 /// One start of a search, or one of the searches begun anew.
-struct Runner {
+struct Chain {
   FitState state;  // the best so far
   FitState walk;   // where moves are tried from: the best, or close above it
   int start = 0;
-  int round = 0;
+  int moves = 0;
   int failures = 0;  // moves in a row that did not pay
+};
+
+/// How far a search has come.
+struct SearchPlace {
+  std::vector<Chain> chains;  // in heats: the starts still in it; then the best, and the one begun anew from it
+  bool heats = true;
+  int heat = 0;   // moves of every start in this heat
+  int begun = 0;  // starts and kicks
+  int batches = 0;
 };
 
 /// Takes a start away from where all begin: the first stays, the others come from more rigid parts than there are to
 /// be bones, half as many again or more, shrunk.
-void begin(const Problem& problem, const SearchOptions& options, Runner& runner) {
-  const int bones = runner.state.bones();
-  const int parts = bones + runner.start * (bones + 1) / 2;
-  if (runner.start == 0) return;
-  const MotionClusters clusters = cluster_by_motion(problem, static_cast<std::size_t>(parts));
-  if (static_cast<int>(clusters.count()) < bones) return;
-  runner.state.D = clusters.D;
-  runner.state.weights = weights_of(clusters, options.run.influences);
-  RunOptions settle = options.run;
-  settle.iterations = 8;
-  settle.tolerance = 0;
-  run(problem, settle, runner.state);
-  shrink(problem, options.run, bones, runner.state);
-  pursue(problem, options.run, 0, runner.state);
+Chain begin(const Problem& problem, const SearchOptions& options, const FitState& from, int start, Work& work) {
+  Chain chain;
+  chain.start = start;
+  chain.state = from;
+  const int bones = from.bones();
+  if (start > 0) {
+    const auto parts = static_cast<std::size_t>(bones + start * (bones + 1) / 2);
+    const MotionClusters clusters = cluster_by_motion(problem, parts);
+    work.done += 4 * comparison_work(problem, static_cast<int>(parts));
+    if (static_cast<int>(clusters.count()) >= bones) {
+      RunOptions run_options = options.run;
+      run_options.work = &work;
+      chain.state.D = clusters.D;
+      chain.state.waits = {};
+      chain.state.weights = weights_of(clusters, options.run.influences);
+      RunOptions settle = run_options;
+      settle.iterations = 8;
+      settle.tolerance = 0;
+      run(problem, settle, chain.state);
+      shrink(problem, run_options, bones, chain.state);
+      pursue(problem, run_options, 0, chain.state);
+    }
+  }
+  chain.walk = chain.state;
+  return chain;
+}
+
+/// A move from where the chain walks, and what it took.
+struct Trial {
+  FitState state;
+  Work work;
+};
+
+double highest_accepted(const Chain& chain) {
+  return std::max(chain.walk.value, chain.state.value * (1 + kAbove));
+}
+
+Trial try_move(const Problem& problem, const SearchOptions& options, const Chain& chain, int ahead) {
+  Trial trial;
+  trial.state = chain.walk;
+  trial.state.waits = {};
+  RunOptions run_options = options.run;
+  run_options.work = &trial.work;
+  const int move = chain.moves + ahead;
+  apply_move(problem, run_options, kMoves[static_cast<std::size_t>(move) % std::size(kMoves)],
+             seed_of(options.seed, chain.start, move), trial.state);
+  pursue(problem, run_options, highest_accepted(chain), trial.state);
+  return trial;
 }
 
 /// Moves are judged by threshold accepting [Dueck and Scheuer 1990]: what ends a little above the best is another
-/// minimum, from which other moves pay.
-void try_move(const Problem& problem, const SearchOptions& options, Runner& runner) {
-  FitState trial = runner.walk;
-  const Move& move = kMoves[static_cast<std::size_t>(runner.round) % std::size(kMoves)];
-  apply(problem, options.run, move, seed_of(options.seed, runner.start, runner.round), trial);
-  const double most = std::max(runner.walk.value, runner.state.value * (1 + kAbove));
-  pursue(problem, options.run, most, trial);
-  runner.failures = trial.value < runner.state.value * (1 - kPays) ? 0 : runner.failures + 1;
-  if (trial.value < runner.state.value) runner.state = trial;
-  if (trial.value < most) std::swap(runner.walk, trial);
-  if (runner.failures > 0 && runner.failures % kAstray == 0) runner.walk = runner.state;
-  ++runner.round;
+/// minimum, from which other moves pay. Of a batch the lowest counts.
+void judge(std::vector<Trial>& batch, Chain& chain) {
+  const auto best = std::min_element(batch.begin(), batch.end(),
+                                     [](const Trial& a, const Trial& b) { return a.state.value < b.state.value; });
+  const double most = highest_accepted(chain);
+  const int before = chain.failures;
+  const auto size = static_cast<int>(batch.size());
+  chain.failures = best->state.value < chain.state.value * (1 - kPays) ? 0 : chain.failures + size;
+  if (best->state.value < chain.state.value) chain.state = best->state;
+  if (best->state.value < most) std::swap(chain.walk, best->state);
+  if (chain.failures / kAstray > before / kAstray) chain.walk = chain.state;
+  chain.moves += size;
 }
 
-}  // namespace
-
-std::vector<Index> patch_around(const Problem& problem, std::size_t seed, std::size_t count) {
-  const Eigen::Vector3d from = problem.rest().col(static_cast<Eigen::Index>(seed));
-  std::vector<std::pair<double, Index>> order(problem.vertex_count());
-  for (std::size_t v = 0; v < order.size(); ++v) {
-    order[v] = {(problem.rest().col(static_cast<Eigen::Index>(v)) - from).squaredNorm(), static_cast<Index>(v)};
-  }
-  const std::size_t n = std::min(count, order.size());
-  std::nth_element(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(n - 1), order.end());
-  std::vector<Index> patch(n);
-  for (std::size_t i = 0; i < n; ++i) patch[i] = order[i].second;
-  std::sort(patch.begin(), patch.end());
-  return patch;
+/// Moves that are tried side by side: few while most of them pay.
+int batch_size(const Chain& chain) {
+  return chain.failures < 6 ? 2 : chain.failures < kAstray ? 4 : 8;
 }
 
-Eigen::MatrixXd propose_bones(const Problem& problem, const FitState& state, int count, Transforms transforms,
-                              std::span<const double> shares, std::uint64_t seed) {
-  constexpr int kCandidates = 12;
-  std::mt19937_64 random(seed);
-  std::vector<double> cumulative(problem.vertex_count());
-  double sum = 0;
-  for (std::size_t v = 0; v < cumulative.size(); ++v) cumulative[v] = sum += state.sums.residual[v];
-  Eigen::MatrixXd candidates(state.D.rows(), 4 * kCandidates * count);
-  const double share = static_cast<double>(problem.vertex_count()) / state.bones();
-  for (int c = 0; c < kCandidates * count; ++c) {
-    const double at = sum * std::generate_canonical<double, 53>(random);
-    const auto v =
-        std::min<std::ptrdiff_t>(std::lower_bound(cumulative.begin(), cumulative.end(), at) - cumulative.begin(),
-                                 static_cast<std::ptrdiff_t>(cumulative.size()) - 1);
-    const double size = share * std::exp2(-3.0 * std::generate_canonical<double, 53>(random));
-    const auto patch =
-        patch_around(problem, static_cast<std::size_t>(v), static_cast<std::size_t>(std::max(6.0, size)));
-    candidates.middleCols<4>(4 * c) =
-        fit_beside(problem, state, patch, shares[static_cast<std::size_t>(c) % shares.size()], transforms);
-  }
-  // Best of its own batch each, beside those chosen before.
-  Eigen::MatrixXd chosen(state.D.rows(), 0);
-  for (int i = 0; i < count; ++i) {
-    Eigen::MatrixXd batch(state.D.rows(), chosen.cols() + 4 * kCandidates);
-    batch << chosen, candidates.middleCols(4 * kCandidates * i, 4 * kCandidates);
-    const std::vector<double> gains =
-        addition_gains(problem, state.D, state.weights, batch, static_cast<std::size_t>(i));
-    const auto best = std::max_element(gains.begin() + i, gains.end()) - gains.begin();
-    chosen.conservativeResize(Eigen::NoChange, chosen.cols() + 4);
-    chosen.rightCols<4>() = batch.middleCols<4>(4 * best);
-  }
-  return chosen;
+/// What a move takes about.
+std::uint64_t move_work(const Problem& problem, const SearchOptions& options, int bones) {
+  return 40 * iteration_work(problem, bones, options.run.influences + 2, problem.vertex_count() / 3);
 }
 
-void shrink(const Problem& problem, const RunOptions& run_options, int bones, FitState& state) {
-  RunOptions settle = run_options;
-  settle.iterations = 4;
-  settle.tolerance = 0;
-  while (state.bones() > bones) {
-    const std::vector<double> costs = removal_costs(problem, bone_gram(problem, state.D), state.weights);
-    remove_bone(state, static_cast<int>(std::min_element(costs.begin(), costs.end()) - costs.begin()));
-    run(problem, settle, state);
+/// The whole search, between whose batches it can be saved.
+class Search {
+ public:
+  Search(const Problem& problem, const SearchOptions& options, FitState& initial)
+      : problem_(problem), options_(options), initial_(initial) {}
+
+  bool run() {
+    if (const auto saved = resume(options_.checkpoint, options_.phase)) take(saved->arrays);
+    if (place_.chains.empty()) open();
+    while (going_ && place_.heats) heat();
+    while (going_ && climb()) {
+    }
+    const auto best = std::min_element(place_.chains.begin(), place_.chains.end(),
+                                       [](const Chain& a, const Chain& b) { return a.state.value < b.state.value; });
+    std::swap(initial_, best->state);
+    return going_;
   }
-}
 
-namespace {
+ private:
+  bool affords(std::uint64_t work) const {
+    return options_.budget == nullptr || options_.budget->affords(work + options_.reserve);
+  }
+  void spend(const Work& work) const {
+    if (options_.budget != nullptr) options_.budget->spend(work.done);
+  }
+  void after_batch() {
+    ++place_.batches;
+    keep(options_.checkpoint, options_.phase, place_.batches, [&](SavedArrays& arrays) { save(arrays); });
+    if (!options_.keep_going) return;
+    const double spent = options_.budget != nullptr ? options_.budget->fraction() : -1;
+    going_ = options_.keep_going(spent >= 0 ? spent : 1 - std::exp(-0.02 * place_.batches));
+  }
 
-/// How far a search has come.
-struct SearchPlace {
-  int start = 0;       // kicks count on from the starts
-  bool begun = false;  // the runner of this start
-  int done = 0;        // moves tried
-  Runner runner;
-  Runner best;                  // of the starts before this one
-  std::vector<double> leading;  // least value after each of the first moves
+  /// As many starts as leave most of the budget for what follows.
+  void open() {
+    const std::uint64_t move = move_work(problem_, options_, initial_.bones());
+    int starts = options_.starts;
+    while (starts > 1 && !affords(12 * static_cast<std::uint64_t>(starts) * move)) starts /= 2;
+    place_.chains.resize(static_cast<std::size_t>(starts));
+    std::vector<Work> works(place_.chains.size());
+    parallel_for(place_.chains.size(), 1, options_.threads, [&](std::size_t first, std::size_t) {
+      place_.chains[first] = begin(problem_, options_, initial_, static_cast<int>(first), works[first]);
+    });
+    for (const Work& work : works) spend(work);
+    place_.begun = starts;
+    place_.heats = starts > 1;
+    after_batch();
+  }
+
+  /// One move of every start still in it.
+  void heat() {
+    std::vector<Chain>& chains = place_.chains;
+    const std::uint64_t move = move_work(problem_, options_, initial_.bones());
+    const bool more = affords(chains.size() * move);
+    if (more) {
+      std::vector<std::vector<Trial>> trials(chains.size());
+      parallel_for(chains.size(), 1, options_.threads, [&](std::size_t i, std::size_t) {
+        trials[i].push_back(try_move(problem_, options_, chains[i], 0));
+      });
+      for (std::size_t i = 0; i < chains.size(); ++i) {
+        spend(trials[i].front().work);
+        judge(trials[i], chains[i]);
+      }
+    }
+    if (!more || ++place_.heat == kHeat) {
+      std::stable_sort(chains.begin(), chains.end(),
+                       [](const Chain& a, const Chain& b) { return a.state.value < b.state.value; });
+      chains.resize(more ? (chains.size() + 1) / 2 : 1);
+      place_.heat = 0;
+      place_.heats = chains.size() > 1;
+    }
+    after_batch();
+  }
+
+  /// One batch of the chain that is being followed, or the next one begun. False: the search is over.
+  bool climb() {
+    std::vector<Chain>& chains = place_.chains;
+    if (chains.front().state.value <= kExact * problem_.total_energy()) return false;
+    const std::uint64_t move = move_work(problem_, options_, initial_.bones());
+    if (chains.back().failures >= (chains.size() > 1 ? kKicked : options_.patience)) {
+      if (chains.size() > 1) {
+        if (chains[1].state.value < chains[0].state.value) std::swap(chains[0], chains[1]);
+        chains.pop_back();
+      }
+      const int bones = initial_.bones();
+      if (place_.begun >= options_.starts + options_.kicks || !affords(static_cast<std::uint64_t>(bones) * move / 6))
+        return false;
+      kick();
+    } else {
+      std::vector<Trial> batch(static_cast<std::size_t>(batch_size(chains.back())));
+      if (!affords(batch.size() * move)) return false;
+      parallel_for(batch.size(), 1, options_.threads, [&](std::size_t i, std::size_t) {
+        batch[i] = try_move(problem_, options_, chains.back(), static_cast<int>(i));
+      });
+      for (const Trial& trial : batch) spend(trial.work);
+      judge(batch, chains.back());
+    }
+    after_batch();
+    return true;
+  }
+
+  /// From where moves no longer pay, a third of the bones exchanged at once leads elsewhere: up, and sometimes further
+  /// down.
+  void kick() {
+    Chain chain;
+    chain.start = place_.begun++;
+    chain.state = place_.chains.front().state;
+    Work work;
+    RunOptions run_options = options_.run;
+    run_options.work = &work;
+    apply_move(problem_, run_options, {(initial_.bones() + 2) / 3, 0}, seed_of(options_.seed, chain.start, -1),
+               chain.state);
+    pursue(problem_, run_options, 0, chain.state);
+    spend(work);
+    chain.walk = chain.state;
+    place_.chains.push_back(std::move(chain));
+  }
+
+  void save(SavedArrays& arrays) const;
+  void take(const SavedArrays& arrays);
+
+  const Problem& problem_;
+  const SearchOptions& options_;
+  FitState& initial_;
+  SearchPlace place_;
+  bool going_ = true;
 };
 
-void save_search(const FitState& initial, const SearchPlace& place, SavedArrays& arrays) {
-  save_fit(initial, "", arrays);
-  const auto save_runner = [&](const Runner& runner, const std::string& name) {
-    save_fit(runner.state, name + " ", arrays);
-    save_fit(runner.walk, name + " walk ", arrays);
-  };
-  if (place.begun) save_runner(place.runner, "runner");
-  if (place.start > 0) save_runner(place.best, "best");
-  const auto number = [](int value) { return static_cast<double>(value); };
-  arrays["place"] = numbers({number(place.start), place.begun ? 1.0 : 0.0, number(place.done),
-                             number(place.runner.start), number(place.runner.round), number(place.runner.failures),
-                             number(place.best.start), number(place.best.round), number(place.best.failures)});
-  Eigen::MatrixXd& leading = arrays["leading"] = Eigen::MatrixXd(1, static_cast<Eigen::Index>(place.leading.size()));
-  for (std::size_t i = 0; i < place.leading.size(); ++i)  // -1: none yet
-    leading(static_cast<Eigen::Index>(i)) = std::isfinite(place.leading[i]) ? place.leading[i] : -1;
+std::string chain_name(std::size_t i) {
+  return "chain " + std::to_string(i) + " ";
 }
 
-void take_search(const Problem& problem, const SavedArrays& arrays, FitState& initial, SearchPlace& place) {
+void Search::save(SavedArrays& arrays) const {
+  save_fit(initial_, "", arrays);
+  arrays["place"] = numbers({place_.heats ? 1.0 : 0.0, static_cast<double>(place_.heat),
+                             static_cast<double>(place_.begun), static_cast<double>(place_.batches)});
+  Eigen::MatrixXd& chains = arrays["chains"] = Eigen::MatrixXd(3, static_cast<Eigen::Index>(place_.chains.size()));
+  for (std::size_t i = 0; i < place_.chains.size(); ++i) {
+    const Chain& chain = place_.chains[i];
+    chains.col(static_cast<Eigen::Index>(i)) << chain.start, chain.moves, chain.failures;
+    save_fit(chain.state, chain_name(i), arrays);
+    save_fit(chain.walk, chain_name(i) + "walk ", arrays);
+  }
+  if (options_.budget != nullptr) arrays["budget"] = options_.budget->saved();
+}
+
+void Search::take(const SavedArrays& arrays) {
   const auto fit = [&](const std::string& prefix) {
-    return saved_fit(arrays, prefix, problem.frame_count(), problem.vertex_count());
+    return saved_fit(arrays, prefix, problem_.frame_count(), problem_.vertex_count());
   };
-  const Eigen::MatrixXd& numbers = saved_array(arrays, "place", 9, 1);
-  if (numbers.minCoeff() < 0 || numbers.maxCoeff() > 1e9)
+  const Eigen::MatrixXd& place = saved_array(arrays, "place", 4, 1);
+  const Eigen::MatrixXd& chains = saved_array(arrays, "chains", 3, -1);
+  if (place.minCoeff() < 0 || place.maxCoeff() > 1e9 || chains.cols() == 0 || chains.minCoeff() < 0 ||
+      chains.maxCoeff() > 1e9)
     throw Error(ErrorKind::input, "checkpoint: the place of its search does not exist");
-  const auto number = [&](Eigen::Index i) { return static_cast<int>(numbers(i)); };
-  initial = fit("");
-  place.start = number(0);
-  place.begun = number(1) != 0;
-  place.done = number(2);
-  const auto runner = [&](const std::string& name, Eigen::Index i) {
-    return Runner{fit(name + " "), fit(name + " walk "), number(i), number(i + 1), number(i + 2)};
-  };
-  if (place.begun) place.runner = runner("runner", 3);
-  if (place.start > 0) place.best = runner("best", 6);
-  const Eigen::MatrixXd& leading = saved_array(arrays, "leading", 1, static_cast<Eigen::Index>(place.leading.size()));
-  for (std::size_t i = 0; i < place.leading.size(); ++i)
-    if (leading(static_cast<Eigen::Index>(i)) >= 0) place.leading[i] = leading(static_cast<Eigen::Index>(i));
+  initial_ = fit("");
+  place_.heats = place(0) != 0;
+  place_.heat = static_cast<int>(place(1));
+  place_.begun = static_cast<int>(place(2));
+  place_.batches = static_cast<int>(place(3));
+  for (Eigen::Index i = 0; i < chains.cols(); ++i) {
+    const std::string name = chain_name(static_cast<std::size_t>(i));
+    place_.chains.push_back({fit(name), fit(name + "walk "), static_cast<int>(chains(0, i)),
+                             static_cast<int>(chains(1, i)), static_cast<int>(chains(2, i))});
+    if (place_.chains.back().state.bones() != place_.chains.front().state.bones())
+      throw Error(ErrorKind::input, "checkpoint: the chains of its search differ in their bones");
+  }
+  if (options_.budget != nullptr) options_.budget->take(saved_array(arrays, "budget", -1, 1));
 }
 
 }  // namespace
 
 bool search_bones(const Problem& problem, const SearchOptions& options, FitState& state) {
-  SearchPlace place;
-  place.leading.assign(static_cast<std::size_t>(options.heat), std::numeric_limits<double>::infinity());
-  if (const auto saved = resume(options.checkpoint, options.phase)) take_search(problem, saved->arrays, state, place);
-  const auto keep_going = [&] {
-    ++place.done;
-    return !options.keep_going || options.keep_going(std::min(1.0, static_cast<double>(place.done) / options.rounds));
-  };
-  const auto remember = [&] {
-    keep(options.checkpoint, options.phase, place.done,
-         [&](SavedArrays& arrays) { save_search(state, place, arrays); });
-  };
-  bool going = true;
-  Runner& runner = place.runner;
-  Runner& best = place.best;
-  for (; place.start < options.starts && going; ++place.start) {
-    if (!place.begun) {
-      runner = {state, {}, place.start, 0, 0};
-      begin(problem, options, runner);
-      runner.walk = runner.state;
-      place.begun = true;
-    }
-    while (going && runner.round < options.heat) {
-      remember();
-      double& lead = place.leading[static_cast<std::size_t>(runner.round)];
-      try_move(problem, options, runner);
-      going = keep_going();
-      if (runner.state.value > kHopeless * lead) break;
-      lead = std::min(lead, runner.state.value);
-    }
-    if (place.start == 0 || runner.state.value < best.state.value) std::swap(best, runner);
-    place.begun = false;
-  }
-  const auto climb = [&](Runner& climber, int patience) {
-    while (going && place.done < options.rounds && climber.failures < patience) {
-      remember();
-      try_move(problem, options, climber);
-      going = keep_going();
-    }
-  };
-  if (place.start == options.starts && !place.begun) climb(best, options.patience);
-  // From where moves no longer pay, a third of the bones exchanged at once leads elsewhere: up, and sometimes further
-  // down.
-  for (; place.start < options.starts + options.kicks && going && place.done < options.rounds; ++place.start) {
-    if (!place.begun) {
-      runner = {best.state, {}, place.start, 0, 0};
-      breathe(problem, options.run, (state.bones() + 2) / 3, seed_of(options.seed, runner.start, -1), runner.state);
-      pursue(problem, options.run, 0, runner.state);
-      runner.walk = runner.state;
-      place.begun = true;
-    }
-    climb(runner, static_cast<int>(std::size(kMoves)) + 1);
-    if (runner.state.value < best.state.value) std::swap(best, runner);
-    place.begun = false;
-  }
-  std::swap(state, best.state);
-  return going;
+  return Search(problem, options, state).run();
 }
 
 }  // namespace sinew::lbs

@@ -166,6 +166,7 @@ int VertexWeightSolver::most_promising(double& violation) const {
 }
 
 double VertexWeightSolver::improve(int swaps) {
+  exchanged_ = false;
   solve_support();
   if (count_ > influences_) drop_to(influences_);
   for (int round = 0; round < 4 * influences_ + 8; ++round) {
@@ -180,6 +181,8 @@ double VertexWeightSolver::improve(int swaps) {
       if (!(solve_support() < before)) break;
     } else if (swaps-- <= 0 || !exchange()) {
       break;
+    } else {
+      exchanged_ = true;
     }
   }
   return objective_;

@@ -36,6 +36,9 @@ class VertexWeightSolver {
   /// Objective once bone `slot` of the support is taken away, with one replacement allowed. Leaves the state as it was.
   double objective_without(int slot);
 
+  /// Whether the last improve exchanged a bone.
+  bool exchanged() const { return exchanged_; }
+
   int count() const { return count_; }
   int bone(int slot) const { return bone_[static_cast<std::size_t>(slot)]; }
   double weight(int slot) const { return weight_[static_cast<std::size_t>(slot)]; }
@@ -89,6 +92,7 @@ class VertexWeightSolver {
   std::vector<int> best_bone_, tried_;
   Saved best_{};
   int banned_ = -1;
+  bool exchanged_ = false;
   SimplexWorkspace workspace_;
 };
 

@@ -9,13 +9,14 @@
 #include "math/gemm.h"
 #include "math/parallel.h"
 #include "solve/lbs/vertex_weight_solver.h"
+#include "solve/lbs/weight_sums.h"
 
 namespace sinew::lbs {
 namespace {
 
 constexpr std::size_t kChunk = 128;  // vertices whose trajectories and products stay in cache together
 /// With few rows, as in sets of poses, rounding of single-precision products does not average out: it would outweigh
-/// what late iterations gain. Up to this many rows everything is summed in double.
+/// what late iterations gain. Up to this many rows Q is formed in double as well.
 constexpr std::size_t kExactRows = 64;
 constexpr int kThorough = 6;            // exchanges in a row of a thorough search for a support
 constexpr std::size_t kMostParts = 32;  // partial sums kept: their number is part of the result's bits
@@ -24,106 +25,6 @@ constexpr std::size_t kMostParts = 32;  // partial sums kept: their number is pa
 std::size_t part_size(std::size_t vertices) {
   const std::size_t chunks = (vertices + kChunk - 1) / kChunk;
   return std::max<std::size_t>(1, (chunks + kMostParts - 1) / kMostParts) * kChunk;
-}
-
-/// Partial sums over one part of the vertices.
-struct Part {
-  std::vector<double> S;  // B×B×10, bones a ≤ b
-  Eigen::MatrixXd C;      // rows×4B
-  double squares = 0;
-};
-
-/// Adds up S and C: C in single precision within a chunk, in double across chunks and where rows are few.
-class SumBuilder {
- public:
-  SumBuilder(std::size_t rows, int bones, Part& part)
-      : rows_(rows), bones_(static_cast<std::size_t>(bones)), part_(part), exact_(rows <= kExactRows) {
-    part.S.assign(bones_ * bones_ * kMonomials, 0);
-    part.C.setZero(index(rows), 4 * bones);
-    if (!exact_) chunk_.setZero(index(rows), 4 * bones);
-  }
-
-  void add(const float* y, const Eigen::Vector3d& u, std::span<const double, kMonomials> monomials, const int* bones,
-           const double* weights, int count) {
-    for (int a = 0; a < count; ++a) {
-      const std::size_t column = 4 * static_cast<std::size_t>(bones[a]) * rows_;
-      if (exact_) {
-        add_products(y, u, weights[a], part_.C.data() + column);
-      } else {
-        add_products(y, u, weights[a], chunk_.data() + column);
-      }
-      for (int b = 0; b < count; ++b) {
-        if (bones[b] < bones[a]) continue;
-        double* s = part_.S.data() +
-                    (static_cast<std::size_t>(bones[a]) * bones_ + static_cast<std::size_t>(bones[b])) * kMonomials;
-        const double w = weights[a] * weights[b];
-        for (int m = 0; m < kMonomials; ++m) s[m] += w * monomials[static_cast<std::size_t>(m)];
-      }
-    }
-  }
-
-  void flush() {
-    if (exact_) return;
-    part_.C += chunk_.cast<double>();
-    chunk_.setZero();
-  }
-
- private:
-  /// Adds weight · y (u, 1)ᵀ to four columns.
-  template <class Scalar>
-  void add_products(const float* __restrict y, const Eigen::Vector3d& u, double weight, Scalar* __restrict c0) {
-    const auto wx = static_cast<Scalar>(weight * u[0]), wy = static_cast<Scalar>(weight * u[1]);
-    const auto wz = static_cast<Scalar>(weight * u[2]), w1 = static_cast<Scalar>(weight);
-    Scalar* __restrict c1 = c0 + rows_;
-    Scalar* __restrict c2 = c1 + rows_;
-    Scalar* __restrict c3 = c2 + rows_;
-    for (std::size_t r = 0; r < rows_; ++r) {
-      const Scalar value = y[r];
-      c0[r] += wx * value;
-      c1[r] += wy * value;
-      c2[r] += wz * value;
-      c3[r] += w1 * value;
-    }
-  }
-
-  std::size_t rows_;
-  std::size_t bones_;
-  Part& part_;
-  bool exact_;
-  Eigen::MatrixXf chunk_;
-};
-
-/// S as a full matrix from the packed sums, C in frames.
-void expand(const Problem& problem, int bones, const std::vector<Part>& parts, WeightSums& sums) {
-  const auto B = static_cast<std::size_t>(bones);
-  std::vector<double> packed(B * B * kMonomials, 0);
-  Eigen::MatrixXd C = Eigen::MatrixXd::Zero(index(problem.row_count()), 4 * bones);
-  sums.squares = 0;
-  for (const Part& part : parts) {
-    for (std::size_t i = 0; i < packed.size(); ++i) packed[i] += part.S[i];
-    C += part.C;
-    sums.squares += part.squares;
-  }
-  static constexpr int kRow[kMonomials] = {0, 1, 2, 0, 0, 1, 0, 1, 2, 3};
-  static constexpr int kColumn[kMonomials] = {0, 1, 2, 1, 2, 2, 3, 3, 3, 3};
-  sums.S.setZero(4 * bones, 4 * bones);
-  for (std::size_t a = 0; a < B; ++a) {
-    for (std::size_t b = a; b < B; ++b) {
-      const double* s = packed.data() + (a * B + b) * kMonomials;
-      for (int m = 0; m < kMonomials; ++m) {
-        sums.S(index(4 * a) + kRow[m], index(4 * b) + kColumn[m]) = s[m];
-        sums.S(index(4 * a) + kColumn[m], index(4 * b) + kRow[m]) = s[m];
-        sums.S(index(4 * b) + kRow[m], index(4 * a) + kColumn[m]) = s[m];
-        sums.S(index(4 * b) + kColumn[m], index(4 * a) + kRow[m]) = s[m];
-      }
-    }
-  }
-  if (problem.reduced()) {
-    sums.C.resize(index(3 * problem.frame_count()), 4 * bones);
-    gemm(Op::none, Op::none, 1.0, problem.basis().cast<double>(), C, 0.0, sums.C, problem.threads());
-  } else {
-    sums.C = std::move(C);
-  }
 }
 
 /// Scratch of one thread while it works through a part.
@@ -230,9 +131,8 @@ double smoothing_terms(const Problem& problem, const Smoothing& smoothing, const
   return 2 * strength * sum;
 }
 
-/// D as the problem's rows see it: Pᵀ D where it is reduced.
 template <class Matrix>
-Matrix in_rows(const Problem& problem, const Matrix& basis, Matrix D) {
+Matrix reduced_rows(const Problem& problem, const Matrix& basis, Matrix D) {
   if (!problem.reduced()) return D;
   Matrix reduced(index(problem.row_count()), D.cols());
   using Scalar = typename Matrix::Scalar;
@@ -241,6 +141,10 @@ Matrix in_rows(const Problem& problem, const Matrix& basis, Matrix D) {
 }
 
 }  // namespace
+
+Eigen::MatrixXf in_rows(const Problem& problem, const Eigen::MatrixXd& D) {
+  return reduced_rows<Eigen::MatrixXf>(problem, problem.basis(), D.cast<float>());
+}
 
 SparseWeights with_capacity(const SparseWeights& weights, int capacity) {
   SparseWeights result(weights.vertex_count(), capacity);
@@ -284,9 +188,10 @@ BoneGram bone_gram(const Problem& problem, const Eigen::MatrixXd& D) {
     for (int c = 0; c < 4; ++c) by_component.col(c * gram.padded + b) = D.col(4 * b + c);
   }
   if (problem.row_count() <= kExactRows) {
-    gram.exact_products = in_rows<Eigen::MatrixXd>(problem, problem.basis().cast<double>(), std::move(by_component));
+    gram.exact_products =
+        reduced_rows<Eigen::MatrixXd>(problem, problem.basis().cast<double>(), std::move(by_component));
   } else {
-    gram.products = in_rows<Eigen::MatrixXf>(problem, problem.basis(), by_component.cast<float>());
+    gram.products = reduced_rows<Eigen::MatrixXf>(problem, problem.basis(), by_component.cast<float>());
   }
   return gram;
 }
@@ -295,12 +200,12 @@ void weights_pass(const Problem& problem, const BoneGram& gram, const PassOption
                   WeightSums& sums) {
   const std::size_t vertices = problem.vertex_count();
   const std::size_t step = part_size(vertices);
-  std::vector<Part> parts((vertices + step - 1) / step);
+  std::vector<SumsPart> parts((vertices + step - 1) / step);
   sums.residual.resize(vertices);
   const bool smoothing = options.smoothing.strength > 0;
   const SparseWeights before = smoothing ? weights : SparseWeights{};
   parallel_for(vertices, step, problem.threads(), [&](std::size_t begin, std::size_t end) {
-    Part& part = parts[begin / step];
+    SumsPart& part = parts[begin / step];
     SumBuilder builder(problem.row_count(), gram.bones, part);
     VertexWeightSolver solver(gram, options.influences);
     Scratch scratch;
@@ -321,8 +226,12 @@ void weights_pass(const Problem& problem, const BoneGram& gram, const PassOption
       };
       if (!locked && in_turn(options.thorough_period)) {
         solver.improve_thoroughly(kThorough);
+        part.exchanges += kThorough;
       } else if (!locked) {
-        solver.improve(in_turn(options.swap_period) ? options.swaps : 0);
+        const bool tries = in_turn(options.swap_period) && (options.waits == nullptr || options.waits->over(v));
+        solver.improve(tries ? options.swaps : 0);
+        part.exchanges += tries ? 1 : 0;
+        if (tries && options.waits != nullptr) options.waits->tried(v, solver.exchanged());
       }
       // Rounded to the floats that are kept, so that sums and weights agree.
       const int count = solver.count();
@@ -334,25 +243,26 @@ void weights_pass(const Problem& problem, const BoneGram& gram, const PassOption
         weights.value[weights.slot(v) + static_cast<std::size_t>(k)] = rounded;
       }
       weights.count[v] = static_cast<std::uint16_t>(count);
-      const double data = solver.data_objective();
-      sums.residual[v] = static_cast<float>(std::max(0.0, problem.energy()[v] + data));
-      part.squares += problem.energy()[v] + data;
-      builder.add(y, u, solver.monomials(), bones.data(), values.data(), count);
+      const double squares = problem.energy()[v] + solver.data_objective();
+      const double importance = problem.importance(v);
+      sums.residual[v] = static_cast<float>(std::max(0.0, squares));
+      part.squares += importance * squares;
+      builder.add(y, u, solver.monomials(), bones.data(), values.data(), count, importance);
     };
     for_each_vertex(problem, gram, begin, end, scratch, visit, [&] { builder.flush(); });
   });
-  expand(problem, gram.bones, parts, sums);
+  join_parts(problem, gram.bones, parts, sums);
 }
 
 void assign_pass(const Problem& problem, const BoneGram& gram, std::vector<Index>& labels, WeightSums& sums) {
   const std::size_t vertices = problem.vertex_count();
   const std::size_t step = part_size(vertices);
   const auto padded = static_cast<std::size_t>(gram.padded);
-  std::vector<Part> parts((vertices + step - 1) / step);
+  std::vector<SumsPart> parts((vertices + step - 1) / step);
   sums.residual.resize(vertices);
   labels.resize(vertices);
   parallel_for(vertices, step, problem.threads(), [&](std::size_t begin, std::size_t end) {
-    Part& part = parts[begin / step];
+    SumsPart& part = parts[begin / step];
     SumBuilder builder(problem.row_count(), gram.bones, part);
     Scratch scratch;
     std::vector<double> cost(padded);
@@ -376,7 +286,7 @@ void assign_pass(const Problem& problem, const BoneGram& gram, std::vector<Index
     };
     for_each_vertex(problem, gram, begin, end, scratch, visit, [&] { builder.flush(); });
   });
-  expand(problem, gram.bones, parts, sums);
+  join_parts(problem, gram.bones, parts, sums);
 }
 
 std::vector<double> removal_costs(const Problem& problem, const BoneGram& gram, const SparseWeights& weights) {

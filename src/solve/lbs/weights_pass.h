@@ -1,6 +1,7 @@
 #pragma once
 
 #include <Eigen/Core>
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -48,6 +49,9 @@ struct BoneGram {
 };
 BoneGram bone_gram(const Problem& problem, const Eigen::MatrixXd& D);
 
+/// D as the problem's rows see it: Pᵀ D where it is reduced.
+Eigen::MatrixXf in_rows(const Problem& problem, const Eigen::MatrixXd& D);
+
 /// The monomials that BoneGram's coefficients and packed sums refer to.
 inline constexpr int kMonomials = 10;
 
@@ -57,6 +61,21 @@ struct WeightSums {
   Eigen::MatrixXd C;            // 3F×4B = Σ y xᵀ
   std::vector<float> residual;  // V: squared distance over the frames for the pass's D
   double squares = 0;           // its sum
+  std::uint64_t exchanges = 0;  // how many vertices tried one: for counting work
+};
+
+/// Exchanges that did not pay are tried again later, and later still the more often they fail: one entry per vertex.
+struct ExchangeWaits {
+  static constexpr std::uint8_t kLongest = 8;  // passes
+
+  std::vector<std::uint8_t> passes;  // V or empty (nobody waits): how long a vertex waits after its last failure
+  std::vector<std::uint8_t> left;    // V: of them still to come
+
+  bool over(std::size_t v) { return left[v] == 0 || --left[v] == 0; }
+  void tried(std::size_t v, bool paid) {
+    passes[v] = paid ? 0 : static_cast<std::uint8_t>(std::min<int>(kLongest, 2 * passes[v] + (passes[v] == 0 ? 2 : 0)));
+    left[v] = passes[v];
+  }
 };
 
 /// Smoothness term: strength · F · Σ_edges l_ab |w_a − w_b|², minimised by majorisation so that vertices stay
@@ -71,7 +90,8 @@ struct PassOptions {
   int swaps = 1;        // exchanges tried per vertex whose slots are full
   int swap_period = 1;  // only vertices with (v + phase) % swap_period == 0 try them
   int phase = 0;
-  int thorough_period = 0;  // the same for those that search their support thoroughly; 0: none
+  int thorough_period = 0;         // the same for those that search their support thoroughly; 0: none
+  ExchangeWaits* waits = nullptr;  // of all vertices; null: nobody waits
   Smoothing smoothing;
   std::span<const std::uint8_t> locked;  // V or empty: vertices whose weights stay
   bool keep_weights = false;             // only sum up S, C and residuals

@@ -8,7 +8,7 @@
 
 #include "core/index.h"
 #include "math/rotation.h"
-#include "solve/lbs/bone_search.h"
+#include "solve/lbs/bone_moves.h"
 
 // Bones worth adding to a tree. A patch that the skeleton follows badly gets the rotations about a point fixed on a
 // bone nearby that fit it best: a free rigid fit would promise what no joint can keep.

@@ -20,11 +20,20 @@ void check_options(const SsdrOptions& options) {
   if (!(options.smoothness >= 0) || !std::isfinite(options.smoothness)) {
     refuse(fmt::format("smoothness: {} given, expected a number from 0 up", options.smoothness));
   }
+  if (!(options.surface >= 0) || options.surface > 1e3) {
+    refuse(fmt::format("surface: {} given, expected a number from 0 to 1000", options.surface));
+  }
   if (!(options.tolerance >= 0)) {
     refuse(fmt::format("tolerance: {} given, expected a number from 0 up", options.tolerance));
   }
   if (options.max_iterations < 0) {
     refuse(fmt::format("iterations: {} given, expected 0 or more", options.max_iterations));
+  }
+  if (!(options.time >= 0) || !std::isfinite(options.time)) {
+    refuse(fmt::format("time: {} seconds given, expected a number above 0", options.time));
+  }
+  if (!(options.work >= 0) || options.work > 1e9) {
+    refuse(fmt::format("work: {} given, expected a number above 0, up to 1e9", options.work));
   }
   if (!(options.max_error >= 0) || !std::isfinite(options.max_error)) {
     refuse(fmt::format("max error: {} given, expected a positive E_RMS", options.max_error));
@@ -37,6 +46,10 @@ void check_options(const SsdrOptions& options) {
 
 int slots(const SsdrOptions& options, int bones) {
   return options.influences == 0 ? bones : std::min(options.influences, bones);
+}
+
+std::uint64_t work_limit(const SsdrOptions& options) {
+  return static_cast<std::uint64_t>(std::llround(options.work * kWorkUnit));
 }
 
 SmoothingEdges::SmoothingEdges(const Sequence& sequence, const Problem& problem, const SsdrOptions& options)

@@ -14,6 +14,9 @@ void check_options(const SsdrOptions& options);
 /// Weight slots per vertex for this many bones.
 int slots(const SsdrOptions& options, int bones);
 
+/// The work that the options allow, in the units of lbs::Work; 0: they say nothing.
+std::uint64_t work_limit(const SsdrOptions& options);
+
 /// The smoothness term of the options; edge weights are formed only where they are needed.
 class SmoothingEdges {
  public:

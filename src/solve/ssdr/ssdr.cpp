@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 
 #include "sinew/core/error.h"
@@ -17,16 +18,22 @@
 #include "solve/ssdr/options.h"
 #include "solve/ssdr/rest_pose.h"
 #include "solve/ssdr/start_from_flats.h"
+#include "solve/ssdr/surface.h"
 
 namespace sinew::ssdr {
 namespace {
 
-constexpr double kTruncation = 0.01;              // E_RMS that the reduction of the whole problem may leave out
-constexpr double kSearchTruncation = 0.1;         // the same while searching
-constexpr std::size_t kSearchVertices = 5000;     // vertices that stand for all while searching
+constexpr double kTruncation = 0.01;            // E_RMS that the reduction of the whole problem may leave out
+constexpr double kSampleTruncation = 0.1;       // the same of the sample
+constexpr std::size_t kSampleVertices = 1250;   // vertices that stand for all while bones are looked for, at least
+constexpr std::size_t kSampleNumbers = 100000;  // and as many as bring so many numbers, up to
+constexpr std::size_t kMostSampled = 5000;
 constexpr Eigen::Index kLargestMotion = 1 << 21;  // numbers in D up to which several starts are kept beside each other
 constexpr int kThoroughPeriod = 8;                // one vertex in so many searches its support thoroughly at the end
 constexpr std::size_t kDenseWeights = 4000000;    // most weights of V·B for which a dense start is affordable
+constexpr int kMostIterations = 100;              // of the last stage
+constexpr int kFastIterations = 25;               // of the whole solve, where there is time for little more
+constexpr int kSurfaceRounds = 16;                // after the last stage
 
 /// What a solve carries from stage to stage.
 struct Solve {
@@ -36,6 +43,7 @@ struct Solve {
   FitReport& report;
   const Progress& progress;
   Smoothing smoothing;
+  Budget budget;
   double start = now_seconds();
   RunEnd end = RunEnd::limit;
 
@@ -54,111 +62,214 @@ RunOptions run_options(const SsdrOptions& options, int iterations, int influence
   run.tolerance = options.tolerance;
   run.influences = influences;
   run.bones.transforms = options.transforms;
+  run.reseed = true;
   return run;
 }
 
-/// Bones from near-rigid parts [§3.4]: connected patches count as parts of their own, and of the surplus those that
-/// matter least go once weights blend.
-FitState initial_state(const Solve& solve, int bones) {
+/// The vertices that stand for all while bones are looked for; all of them where there are few.
+struct Sample {
+  std::vector<Index> chosen;
+  Problem problem;
+};
+
+Sample sample_of(const Solve& solve) {
+  const std::size_t wanted = std::clamp(kSampleNumbers / solve.problem.row_count(), kSampleVertices, kMostSampled);
+  std::vector<Index> chosen = spread_vertices(solve.problem.vertex_count(), wanted);
+  Problem part = solve.problem.sample(chosen, kSampleTruncation, solve.options.seed);
+  part.set_threads(1);
+  return {std::move(chosen), std::move(part)};
+}
+
+/// One iteration on all vertices or on the sample, with a usual share of exchanges.
+std::uint64_t usual_work(const Problem& problem, int bones, int influences) {
+  return iteration_work(problem, bones, influences, problem.vertex_count() / 3);
+}
+
+/// What `balanced` stands for, in iterations on the sample and on all vertices; `best` goes on for as long as that
+/// helps.
+std::uint64_t work_of(const Solve& solve, const Problem& part, int bones, int influences) {
+  const std::uint64_t some = usual_work(part, bones, influences);
+  const std::uint64_t all = usual_work(solve.problem, bones, influences);
+  return solve.options.quality == Quality::best ? 0 : 450 * some + 90 * all;
+}
+
+/// Connected patches of clusters count as parts of their own. The sample has no edges: all vertices are labelled.
+MotionClusters with_patches(const Problem& problem, const MotionClusters& sampled, std::size_t wanted) {
+  MotionClusters clusters;
+  clusters.D = sampled.D;
+  WeightSums sums;
+  assign_pass(problem, bone_gram(problem, clusters.D), clusters.labels, sums);
+  const std::size_t smallest = std::max<std::size_t>(4, problem.vertex_count() / (10 * wanted));
+  return split_into_patches(problem, clusters, smallest, wanted + (wanted + 3) / 4);
+}
+
+/// Bones of the sample from near-rigid parts [§3.4], and of the surplus that patches bring those that matter least go
+/// once weights blend. A few iterations with dense weights follow, in which bones find their places more freely.
+FitState initial_state(Solve& solve, const Sample& sample, int bones, std::uint64_t reserve) {
   const Problem& problem = solve.problem;
   const SsdrOptions& options = solve.options;
   const auto wanted = static_cast<std::size_t>(bones);
-  const bool flats = options.start == Start::flats;
-  MotionClusters clusters =
-      cluster_by_motion(problem, wanted, flats ? flat_parts(solve.sequence, options, bones) : std::vector<Index>());
-  const bool patches = options.quality != Quality::fast && !problem.adjacency().neighbors.empty();
-  if (patches) {
-    const std::size_t smallest = std::max<std::size_t>(4, problem.vertex_count() / (10 * wanted));
-    clusters = split_into_patches(problem, clusters, smallest, wanted + (wanted + 3) / 4);
+  std::vector<Index> labels;
+  if (options.start == Start::flats)
+    for (const std::vector<Index> all = flat_parts(solve.sequence, options, bones); const Index v : sample.chosen)
+      labels.push_back(all[v]);
+  MotionClusters clusters = cluster_by_motion(sample.problem, wanted, std::move(labels));
+  solve.budget.spend(4 * comparison_work(sample.problem, bones) + comparison_work(problem, 4 * bones));
+  const int K = slots(options, bones);
+  const bool time_for_more = solve.budget.affords(90 * usual_work(sample.problem, bones, K) + reserve);
+  if (time_for_more && !problem.adjacency().neighbors.empty()) {
+    const MotionClusters all = with_patches(problem, clusters, wanted);
+    solve.budget.spend(2 * comparison_work(problem, bones));
+    clusters.D = all.D;
+    for (std::size_t i = 0; i < sample.chosen.size(); ++i) clusters.labels[i] = all.labels[sample.chosen[i]];
   }
   FitState state;
   state.D = clusters.D;
   const int most = state.bones();
   state.weights = weights_of(clusters, std::min(most, options.influences == 0 ? most : options.influences));
+  Work work;
   if (most > bones) {
     RunOptions few = run_options(options, 8, state.weights.capacity);
     few.tolerance = 0;
-    run(problem, few, state);
-    shrink(problem, few, bones, state);
+    few.work = &work;
+    run(sample.problem, few, state);
+    shrink(sample.problem, few, bones, state);
   }
+  if (time_for_more && options.influences != 0) {
+    const bool small = sample.chosen.size() * static_cast<std::size_t>(state.bones()) <= kDenseWeights;
+    RunOptions dense = run_options(options, 10, small ? state.bones() : std::min(8, state.bones()));
+    dense.tolerance = 0;
+    dense.work = &work;
+    run(sample.problem, dense, state);
+  }
+  solve.budget.spend(work.done);
   return state;
 }
 
-/// A few iterations with dense weights before they are made sparse: bones find their places more freely.
-void settle_dense(const Problem& problem, const SsdrOptions& options, FitState& state) {
-  const bool small = problem.vertex_count() * static_cast<std::size_t>(state.bones()) <= kDenseWeights;
-  RunOptions dense = run_options(options, 10, small ? state.bones() : std::min(8, state.bones()));
-  dense.tolerance = 0;
-  run(problem, dense, state);
-}
-
-/// Searches on a sample of the vertices, where a move costs little, and brings the bones back to all of them.
-void search(Solve& solve, const std::string& phase, FitState& state) {
+/// Iterates and searches on the sample, and hands its weights on to all vertices.
+void search(Solve& solve, const Sample& sample, const std::string& phase, std::uint64_t reserve, FitState& state) {
   const StepTimer timer(solve.report, "search");
-  const int K = slots(solve.options, state.bones());
-  const std::vector<Index> chosen = spread_vertices(solve.problem.vertex_count(), kSearchVertices);
-  const Problem part = solve.problem.sample(chosen, kSearchTruncation, solve.options.seed);
-  FitState trial;
+  const Problem& part = sample.problem;
   SearchOptions search;
-  search.run = run_options(solve.options, 60, K);
+  search.run = run_options(solve.options, 60, slots(solve.options, state.bones()));
+  search.run.patient = true;
   if (state.D.size() > kLargestMotion) search.starts = 1;
+  if (solve.options.time > 0 || solve.options.work > 0) search.kicks = std::numeric_limits<int>::max() / 2;
+  search.threads = solve.problem.threads();
   search.seed = solve.options.seed;
+  search.budget = &solve.budget;
+  search.reserve = reserve;
   search.keep_going = [&](double fraction) { return solve.keep_going("search", fraction); };
   search.checkpoint = solve.options.checkpoint;
   search.phase = phase;
   if (!resumes(solve.options.checkpoint, phase)) {
-    trial.D = state.D;
-    trial.weights = weights_at(state.weights, chosen);
-    run(part, search.run, trial);
+    Work work;
+    RunOptions first = search.run;
+    first.work = &work;
+    pursue(part, first, 0, state);
+    solve.budget.spend(work.done);
   }
-  search_bones(part, search, trial);
-  state.D = trial.D;
-  state.weights = spread_weights(solve.problem.adjacency(), chosen, trial.weights);
+  search_bones(part, search, state);
 }
 
 /// Supports of all vertices after a search on a sample: with room to spare first, and more exchanges than iterations
 /// do.
-void settle_supports(const Problem& problem, const SsdrOptions& options, int influences, FitState& state) {
+void settle_supports(Solve& solve, int influences, FitState& state) {
+  const StepTimer timer(solve.report, "settle");
+  const std::uint64_t one = usual_work(solve.problem, state.bones(), influences + 1);
+  const int iterations = solve.budget.affords(40 * one) ? 6 : solve.budget.affords(16 * one) ? 3 : 1;
+  Work work;
   for (const int more : {2, 1}) {
-    RunOptions loose = run_options(options, 6, std::min(influences + more, state.bones()));
+    RunOptions loose = run_options(solve.options, iterations, std::min(influences + more, state.bones()));
     loose.tolerance = 0;
     loose.swaps = 2;
-    run(problem, loose, state);
+    loose.work = &work;
+    run(solve.problem, loose, state);
   }
+  solve.budget.spend(work.done);
+}
+
+/// Iterations of the last stage that the budget has room for, settled once.
+int last_iterations(Solve& solve, const std::string& phase, bool resumed, int bones, int influences) {
+  if (solve.options.max_iterations > 0) return solve.options.max_iterations;
+  Checkpoint* const checkpoint = solve.options.checkpoint;
+  const std::string name = phase + " at most";
+  if (resumed && checkpoint->finished.count(name) != 0)
+    return static_cast<int>(saved_number(checkpoint->finished, name, 1, kMostIterations));
+  const std::uint64_t one = usual_work(solve.problem, bones, influences) * (solve.options.surface > 0 ? 2 : 1);
+  const bool quick = solve.options.quality == Quality::fast && !solve.budget.limited();
+  int iterations = quick ? kFastIterations : kMostIterations;
+  while (iterations > 2 && !solve.budget.affords(static_cast<std::uint64_t>(iterations) * one)) --iterations;
+  if (checkpoint != nullptr) checkpoint->finished[name] = numbers({static_cast<double>(iterations)});
+  return iterations;
+}
+
+/// Bones of all vertices without a search, where there is time for few iterations.
+FitState quick_state(Solve& solve, int bones) {
+  const StepTimer timer(solve.report, "initialise");
+  const SsdrOptions& options = solve.options;
+  const MotionClusters clusters = cluster_by_motion(
+      solve.problem, static_cast<std::size_t>(bones),
+      options.start == Start::flats ? flat_parts(solve.sequence, options, bones) : std::vector<Index>());
+  solve.budget.spend(4 * comparison_work(solve.problem, bones));
+  FitState state;
+  state.D = clusters.D;
+  state.weights = weights_of(clusters, slots(options, state.bones()));
+  return state;
+}
+
+/// Bones found on a sample, with weights for all vertices.
+FitState searched_state(Solve& solve, const Sample& sample, const std::string& phase, int bones) {
+  const SsdrOptions& options = solve.options;
+  const std::uint64_t all = usual_work(solve.problem, bones, slots(options, bones));
+  const std::uint64_t reserve = all * (solve.budget.affords(160 * all) ? 60 : 20);
+  FitState state;
+  if (resumes(options.checkpoint, phase)) {
+    const auto rows = static_cast<Eigen::Index>(3 * solve.problem.frame_count());
+    state.D = saved_array(options.checkpoint->earlier->arrays, "motion", rows, -1);
+  } else {
+    const StepTimer timer(solve.report, "initialise");
+    state = initial_state(solve, sample, bones, reserve);
+  }
+  if (!solve.cancelled()) search(solve, sample, phase, reserve, state);
+  state.weights = spread_weights(solve.problem.adjacency(), sample.chosen, state.weights);
+  state.waits = {};
+  if (sample.chosen.size() < solve.problem.vertex_count()) settle_supports(solve, slots(options, state.bones()), state);
+  return state;
 }
 
 FitState fit(Solve& solve, int bones) {
   const SsdrOptions& options = solve.options;
   const std::string searching = fmt::format("search {} bones", bones);
   const std::string iterating = fmt::format("iterate {} bones", bones);
-  const bool in_search = resumes(options.checkpoint, searching);
   const bool in_iteration = resumes(options.checkpoint, iterating);
   FitState state;
-  if (in_search || in_iteration) {
+  if (in_iteration) {
     const auto rows = static_cast<Eigen::Index>(3 * solve.problem.frame_count());
     state.D = saved_array(options.checkpoint->earlier->arrays, "motion", rows, -1);
   } else {
-    {
-      const StepTimer timer(solve.report, "initialise");
-      state = initial_state(solve, bones);
-    }
-    if (options.quality != Quality::fast && options.influences != 0 && solve.keep_going("settle", 0)) {
-      const StepTimer timer(solve.report, "settle");
-      settle_dense(solve.problem, options, state);
+    const int K = slots(options, bones);
+    solve.budget = Budget(options.time, work_limit(options));
+    const bool sampled = options.quality != Quality::fast || solve.budget.limited();
+    if (sampled && solve.budget.affords(60 * usual_work(solve.problem, bones, K))) {
+      const Sample sample = sample_of(solve);
+      if (!solve.budget.limited()) solve.budget = Budget(0, work_of(solve, sample.problem, bones, K));
+      state = searched_state(solve, sample, searching, bones);
+    } else {
+      state = quick_state(solve, bones);
     }
   }
-  if (options.quality == Quality::best && !in_iteration && !solve.cancelled()) search(solve, searching, state);
   const StepTimer timer(solve.report, "iterate");
   const int K = slots(options, state.bones());
-  const bool sampled = solve.problem.vertex_count() > kSearchVertices;  // else the search has settled them
-  if (options.quality == Quality::best && sampled && !in_iteration && !solve.cancelled())
-    settle_supports(solve.problem, options, K, state);
-  const int usual = options.quality == Quality::fast ? 25 : 100;
-  RunOptions last = run_options(options, options.max_iterations > 0 ? options.max_iterations : usual, K);
+  RunOptions last = run_options(options, last_iterations(solve, iterating, in_iteration, state.bones(), K), K);
   if (options.quality == Quality::best) last.thorough_period = kThoroughPeriod;
+  // Rounds over the surface cost twice as much as iterations, and take a third of them.
+  const int rounds = std::min(kSurfaceRounds, last.iterations);
   last.smoothing = solve.smoothing;
   last.checkpoint = options.checkpoint;
   last.phase = iterating;
+  Work work;
+  last.work = &work;
   int done = 0;
   last.after = [&](const FitState& now) {
     solve.report.iterations.push_back({solve.problem.e_rms(now.squares), now_seconds() - solve.start});
@@ -166,6 +277,8 @@ FitState fit(Solve& solve, int bones) {
   };
   const RunEnd end = run(solve.problem, last, state);
   if (!solve.cancelled()) solve.end = end;
+  if (!solve.cancelled() && options.surface > 0) smooth_surface(solve.problem, last, options.surface, rounds, state);
+  solve.budget.spend(work.done);
   return state;
 }
 
@@ -272,7 +385,7 @@ Rig solve_ssdr(const Sequence& sequence, const SsdrOptions& options, FitReport& 
   const SmoothingEdges edges(sequence, problem, options);
   report.add_seconds("prepare", now_seconds() - start);
 
-  Solve solve{sequence, problem, options, report, progress, edges.smoothing()};
+  Solve solve{sequence, problem, options, report, progress, edges.smoothing(), Budget(0, 0)};
   const bool to_error = options.max_error > 0;
   FitState state = to_error ? fit_to_error(solve) : fit(solve, options.bones);
   report.bones_asked = to_error ? state.bones() : options.bones;
@@ -283,6 +396,14 @@ Rig solve_ssdr(const Sequence& sequence, const SsdrOptions& options, FitReport& 
     report.remark = fmt::format("{} bones came out of {} asked for: the mesh has only {} vertices", state.bones(),
                                 options.bones, sequence.vertex_count());
   }
+  if (options.time > 0 && !to_error && !solve.cancelled()) {
+    report.remark =
+        fmt::format("{:.1f} s came to --work {}, at {:.0f} a second: that gives the same bits again", options.time,
+                    static_cast<double>(solve.budget.amount()) / kWorkUnit, solve.budget.rate() / kWorkUnit);
+  }
+  if (sequence.frames.paging() != nullptr && problem.reduced())
+    report.remark += fmt::format("{}trajectories in a basis of {} directions, which leaves out {:.2g} E_RMS",
+                                 report.remark.empty() ? "" : "; ", problem.row_count(), problem.left_out());
   const int K = slots(options, state.bones());
   if (options.optimize_rest && !solve.cancelled()) {
     const StepTimer timer(report, "rest pose");
