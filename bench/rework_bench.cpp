@@ -1,14 +1,20 @@
-/// What docs/algorithms/rework.md says about real sequences: rework_bench lod|transfer SEQUENCE...
+/// What docs/algorithms/rework.md says about real sequences: rework_bench lod|transfer SEQUENCE..., or
+/// rework_bench bounds VERTICES.
 /// Each sequence is solved first: SSDR, 30 rigid bones, 4 influences.
 #include <fmt/format.h>
 #include <meshoptimizer.h>
 
+#include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <map>
+#include <random>
 
 #include "sinew/evaluate/errors.h"
 #include "sinew/evaluate/surface_distance.h"
 #include "sinew/io/io.h"
+#include "sinew/make/character.h"
+#include "sinew/rework/bounds.h"
 #include "sinew/rework/edit_rest.h"
 #include "sinew/rework/lod.h"
 #include "sinew/rework/transfer.h"
@@ -39,7 +45,8 @@ Mesh mesh_of(const Mesh& from, const std::vector<Index>& triangles, std::vector<
     }
   Mesh out;
   out.positions.resize(3, static_cast<Eigen::Index>(kept.size()));
-  for (std::size_t i = 0; i < kept.size(); ++i) out.positions.col(static_cast<Eigen::Index>(i)) = from.positions.col(kept[i]);
+  for (std::size_t i = 0; i < kept.size(); ++i)
+    out.positions.col(static_cast<Eigen::Index>(i)) = from.positions.col(kept[i]);
   for (const Index v : triangles) out.corners.push_back(static_cast<Index>(number[v]));
   out.face_sizes.assign(triangles.size() / 3, 3);
   return out;
@@ -74,10 +81,12 @@ void lod(const std::string& name, const Sequence& sequence) {
     const SurfaceDistance b = surface_distance(rig, again);
     const SurfaceDistance c = surface_distance(rig, theirs);
     const SurfaceDistance d = surface_distance(rig, still.rig);
-    fmt::print("{:16} {:6} -> {:6} {:6} {:6}: mean {:.4f}  rest alone {:.4f} ({:.3f})  own weights {:.4f}  meshoptimizer {:.4f} ({:.3f});"
-               " max {:.3f} {:.3f} {:.3f}\n",
-               name, all, ours.triangles, still.triangles, other.face_count(), a.mean(), b.mean(), a.mean() / b.mean(), d.mean(),
-               c.mean(), a.mean() / c.mean(), a.max(), b.max(), c.max());
+    fmt::print(
+        "{:16} {:6} -> {:6} {:6} {:6}: mean {:.4f}  rest alone {:.4f} ({:.3f})  own weights {:.4f}  meshoptimizer "
+        "{:.4f} ({:.3f});"
+        " max {:.3f} {:.3f} {:.3f}\n",
+        name, all, ours.triangles, still.triangles, other.face_count(), a.mean(), b.mean(), a.mean() / b.mean(),
+        d.mean(), c.mean(), a.mean() / c.mean(), a.max(), b.max(), c.max());
     std::fflush(stdout);
   }
 }
@@ -168,11 +177,107 @@ void bodies(const std::string& name, const Sequence& sequence) {
   }
 }
 
+double cpu_seconds() {
+  return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
+}
+
+/// Making the boxes that queries meet, against posing all vertices and refitting a tree over them.
+void bounds(int vertices) {
+  CharacterOptions options;
+  options.vertices = vertices;
+  const Rig rig = make_character(options).truth;
+  const BoundsTree tree = build_bounds_tree(rig);
+  const sinew_tree view = tree.view();
+  const RuntimeModel memory = runtime_model(rig);
+  std::vector<float> boxes(6 * tree.nodes.size());
+  std::vector<std::uint32_t> stamps(tree.nodes.size());
+  std::vector<float> posed(3 * rig.vertex_count());
+  sinew_tree_pose pose{&view, &memory.model, nullptr, nullptr, boxes.data(), stamps.data(), 0};
+  const std::size_t frames = rig.frame_count();
+  const auto palette = [&](std::size_t f) { return memory.palettes.data() + 16 * rig.bone_count() * f; };
+
+  double start = cpu_seconds();
+  constexpr int kRefits = 20;
+  double skinned = 0;
+  for (int i = 0; i < kRefits; ++i) {
+    const double before = cpu_seconds();
+    const sinew_poses poses{
+        1, palette(static_cast<std::size_t>(i) % frames), 0, nullptr, {posed.data(), 12, 0}, {nullptr, 12, 0}, nullptr};
+    sinew_skin(&memory.model, &poses);
+    skinned += cpu_seconds() - before;
+    for (std::size_t n = tree.nodes.size(); n-- > 0;) {  // children come after their parents
+      float* const box = boxes.data() + 6 * n;
+      const sinew_tree_node& node = tree.nodes[n];
+      if (node.right != 0) {
+        const float* const a = boxes.data() + 6 * (n + 1);
+        const float* const b = boxes.data() + 6 * node.right;
+        for (int k = 0; k < 3; ++k) {
+          box[k] = std::min(a[k], b[k]);
+          box[3 + k] = std::max(a[3 + k], b[3 + k]);
+        }
+        continue;
+      }
+      std::fill_n(box, 3, 1e30F);
+      std::fill_n(box + 3, 3, -1e30F);
+      for (std::size_t c = 3 * node.first_triangle; c < 3 * (node.first_triangle + node.triangles); ++c)
+        for (std::size_t k = 0; k < 3; ++k) {
+          box[k] = std::min(box[k], posed[3 * tree.corners[c] + k]);
+          box[3 + k] = std::max(box[3 + k], posed[3 * tree.corners[c] + k]);
+        }
+    }
+  }
+  const double refit = (cpu_seconds() - start) / kRefits;
+
+  constexpr int kQueries = 20000;
+  std::mt19937 random(3);
+  std::uniform_real_distribution<float> uniform(-1.2F, 1.2F);
+  for (const bool rays : {true, false}) {
+    std::size_t nodes = 0;
+    int hits = 0;
+    const auto run = [&](bool again) {  // each query once, or twice: the second time its boxes are there
+      hits = 0;
+      random.seed(3);
+      start = cpu_seconds();
+      for (int q = 0; q < kQueries; ++q) {
+        pose.palette = palette(static_cast<std::size_t>(q) % frames);
+        sinew_tree_begin(&pose);
+        const float from[3] = {uniform(random), 1 + uniform(random), uniform(random)};
+        const float along[3] = {-from[0], 0.8F - from[1], -from[2]};
+        sinew_tree_hit hit;
+        if (again) rays ? sinew_tree_ray(&pose, from, along, 10, &hit) : sinew_tree_nearest(&pose, from, 10, &hit);
+        hits += rays ? sinew_tree_ray(&pose, from, along, 10, &hit) : sinew_tree_nearest(&pose, from, 10, &hit);
+      }
+      return (cpu_seconds() - start) / kQueries;
+    };
+    const double query = run(false);
+    const double boxes_made = 2 * query - run(true);
+    for (int q = 0; q < 200; ++q) {  // how many nodes such a query meets
+      pose.palette = palette(static_cast<std::size_t>(q) % frames);
+      sinew_tree_begin(&pose);
+      const float from[3] = {uniform(random), 1 + uniform(random), uniform(random)};
+      const float along[3] = {-from[0], 0.8F - from[1], -from[2]};
+      sinew_tree_hit hit;
+      rays ? sinew_tree_ray(&pose, from, along, 10, &hit) : sinew_tree_nearest(&pose, from, 10, &hit);
+      nodes += static_cast<std::size_t>(std::count(stamps.begin(), stamps.end(), pose.stamp));
+    }
+    fmt::print(
+        "{} vertices, {} nodes: {} {:.1f} us in a new pose, {:.1f} us of that for the boxes of {} nodes, {} of {} hit; "
+        "posing all {:.1f} us, refitting {:.1f} us: {:.0f} times the query, {:.0f} times its boxes\n",
+        rig.vertex_count(), tree.nodes.size(), rays ? "ray" : "nearest point", 1e6 * query, 1e6 * boxes_made,
+        nodes / 200, hits, kQueries, 1e6 * skinned / kRefits, 1e6 * (refit - skinned / kRefits), refit / query,
+        refit / boxes_made);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const char* folder = std::getenv("SINEW_DATA");
   const std::filesystem::path data = folder != nullptr ? folder : "../shared/data";
+  if (argc == 3 && std::strcmp(argv[1], "bounds") == 0) {
+    bounds(std::atoi(argv[2]));
+    return 0;
+  }
   for (int i = 2; i < argc; ++i) {
     const Sequence sequence = read_sequence({data / "sequences" / argv[i]});
     if (std::strcmp(argv[1], "lod") == 0) lod(argv[i], sequence);

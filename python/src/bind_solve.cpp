@@ -44,7 +44,6 @@ nb::dict solve_facts(const FitReport& report) {
   nb::dict seconds;
   for (const auto& [step, value] : report.seconds) seconds[step.c_str()] = value;
   out["seconds"] = seconds;
-  if (report.work > 0) out["work"] = report.work;
   return out;
 }
 

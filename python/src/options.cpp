@@ -88,7 +88,7 @@ void check_taken(const OptionReader& options, const std::string& method) {
 }
 
 void set_method_options(OptionReader& options, SolveRequest& request) {
-  request.ssdr.add_bones = options.integer("add_bones", 0, 1024).value_or(0);
+  request.add_bones = options.integer("add_bones", 0, 1024).value_or(0);
   set_locked_vertices(options, request);
   if (options.word("laplacian", {"rigidness", "graph"}) == 1) request.ssdr.laplacian = LaplacianKind::graph;
   request.ssdr.rest_pose = options.flag("rest_pose").value_or(false);
@@ -108,7 +108,10 @@ void set_method_options(OptionReader& options, SolveRequest& request) {
     skeleton.detail = std::array{Detail::low, Detail::medium, Detail::high}[*detail];
   skeleton.free_joints = options.flag("free_joints").value_or(false);
   skeleton.keep_all_bones = options.flag("keep_all_bones").value_or(false);
-  skeleton.symmetric = options.flag("symmetric").value_or(false);
+  const std::optional<bool> symmetric = options.flag("symmetric");
+  skeleton.symmetric = symmetric.value_or(false);
+  skeleton.uneven = !symmetric.value_or(true);
+  skeleton.drive_helpers = options.flag("drive_helpers").value_or(false);
   skeleton.root = options.text("root").value_or("");
 }
 

@@ -36,8 +36,8 @@ Surface make_surface(const Mesh& mesh) {
     total += area.back();
   }
   for (const double a : area)
-    out.cuts.push_back(std::clamp(static_cast<int>(std::ceil(std::sqrt(a * kSamples / std::max(total, 1e-300)))), 1,
-                                  kMostCuts));
+    out.cuts.push_back(
+        std::clamp(static_cast<int>(std::ceil(std::sqrt(a * kSamples / std::max(total, 1e-300)))), 1, kMostCuts));
   return out;
 }
 

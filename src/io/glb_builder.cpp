@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "io/glb_chunks.h"
+#include "io/json_text.h"
 #include "sinew/core/error.h"
 
 namespace sinew::gltf {
@@ -169,7 +170,7 @@ std::vector<std::byte> GlbBuilder::finish() {
     root["buffers"].push_back({{"byteLength", decoded_bytes_}, {"extensions", {{coded_by_, {{"fallback", true}}}}}});
     for (const char* list : {"extensionsUsed", "extensionsRequired"}) root[list].push_back(coded_by_);
   }
-  std::string text = root.dump(-1, ' ', false, Json::error_handler_t::replace);  // names may be any bytes
+  std::string text = json_text(root);  // names may be any bytes
   text.resize((text.size() + 3) / 4 * 4, ' ');
   const std::size_t total = 12 + 8 + text.size() + (binary_.empty() ? 0 : 8 + binary_.size());
   if (total > std::numeric_limits<std::uint32_t>::max())

@@ -1,4 +1,5 @@
 #include "io/glb_mesh.h"
+#include "io/json_text.h"
 
 #include <fmt/format.h>
 
@@ -163,7 +164,7 @@ void declare_extensions(const Json& object, GlbBuilder& out) {
 
 /// Text that came from a reader; what does not parse is left out.
 Json parsed(const std::string& text) {
-  return Json::parse(text, nullptr, false);
+  return parse_json(text);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "io/glb_builder.h"
 #include "io/glb_mesh.h"
 #include "io/glb_motion.h"
+#include "io/json_text.h"
 #include "io/rig_facts.h"
 #include "sinew/core/error.h"
 #include "sinew/io/gltf.h"
@@ -219,7 +220,7 @@ void add_animations(const Rig& rig, bool hierarchy, const std::vector<std::size_
 }
 
 void add_extension(const GltfExtension& extension, GlbBuilder& out) {
-  Json object = Json::parse(extension.json, nullptr, false);
+  Json object = parse_json(extension.json);
   if (!object.is_object() || object.contains("accessors"))
     throw Error(ErrorKind::usage,
                 fmt::format("extension '{}': its JSON is not an object without member 'accessors'", extension.name));

@@ -7,7 +7,7 @@ namespace sinew {
 namespace {
 
 /// nanoflann's view of the points.
-struct Cloud {
+struct PlaceCloud {
   const Points& points;
   std::size_t kdtree_get_point_count() const { return static_cast<std::size_t>(points.cols()); }
   double kdtree_get_pt(std::size_t i, std::size_t c) const {
@@ -19,7 +19,8 @@ struct Cloud {
   }
 };
 
-using KdTree = nanoflann::KDTreeSingleIndexAdaptor<nanoflann::L2_Simple_Adaptor<double, Cloud>, Cloud, 3, std::size_t>;
+using KdTree =
+    nanoflann::KDTreeSingleIndexAdaptor<nanoflann::L2_Simple_Adaptor<double, PlaceCloud>, PlaceCloud, 3, std::size_t>;
 
 }  // namespace
 
@@ -27,7 +28,7 @@ struct PointTree::Tree {
   explicit Tree(const Points& points) : cloud{points}, tree(3, cloud, nanoflann::KDTreeSingleIndexAdaptorParams(10)) {
     tree.buildIndex();
   }
-  Cloud cloud;
+  PlaceCloud cloud;
   KdTree tree;
 };
 

@@ -110,9 +110,9 @@ std::uint32_t SurfaceTree::build(std::uint32_t first, std::uint32_t last) {
   (node.high - node.low).maxCoeff(&axis);
   const auto begin = triangles_.begin();
   const std::uint32_t middle = first + (last - first) / 2;
-  std::nth_element(
-      begin + first, begin + middle, begin + last,
-      [&](const Triangle& a, const Triangle& b) { return a.corners.row(axis).sum() < b.corners.row(axis).sum(); });
+  std::nth_element(begin + first, begin + middle, begin + last, [&](const Triangle& a, const Triangle& b) {
+    return a.corners.row(axis).sum() < b.corners.row(axis).sum();
+  });
   build(first, middle);
   const std::uint32_t right = build(middle, last);
   nodes_[number].right = right;

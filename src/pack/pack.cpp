@@ -36,11 +36,11 @@ struct Allowance {
 Allowance allowance(PackQuality quality) {
   switch (quality) {
     case PackQuality::low:
-      return {1.1, 1.1, 0.05, 2, 1};
+      return {1.1, 1.1, 0.05, 2, 1.6};
     case PackQuality::medium:
-      return {1.02, 1.03, 0.01, 0.5, 0.5};
+      return {1.02, 1.03, 0.01, 0.5, 0.8};
     default:
-      return {1.005, 1.01, 0.002, 0.1, 0.2};
+      return {1.005, 1.01, 0.002, 0.1, 0.4};
   }
 }
 
@@ -198,10 +198,16 @@ std::vector<Ladder> ladders_of(const Rig& rig) {
   }));
   out.back().rungs[0].text = "16 bits";
   const double radius = smallest_enclosing_sphere(rig.rest.positions).radius;
-  for (int i = 0; i <= 12; ++i) {
+  for (int bits = 14; bits >= 9; --bits) {
+    Precision p = base;
+    p.weight_one = 1 << bits;
+    p.slack = radius * 0.2 / p.weight_one;
+    add(out.back(), p, fmt::format("{} bits", bits));
+  }
+  for (int i = 0; i <= 8; ++i) {
     Precision p = base;
     p.weight_one = 255;
-    p.slack = i == 0 ? 0 : radius * 5e-5 * std::pow(2.0, 0.5 * i);
+    p.slack = radius * 2e-4 * std::pow(2.0, 0.5 * i);
     add(out.back(), p, "8 bits");
   }
   out.push_back(
@@ -284,16 +290,14 @@ int bits_of_normals(const Work& work, double degrees) {
 
 /// The order of triangles that gives the smallest file.
 void choose_order(const Precision& precision, Work& work) {
-  const Rounded rounded = work.rounded(precision);
   std::size_t least = 0;
   std::vector<DrawnPiece> best;
   for (const TriangleOrder order : {TriangleOrder::strips, TriangleOrder::bones, TriangleOrder::vertex_cache}) {
     work.pieces = draw(work.rig, order);
-    const std::size_t size = work.file(rounded).size();
-    if (best.empty() || size < least) {
-      least = size;
-      best = work.pieces;
-    }
+    const std::size_t size = work.file(work.rounded(precision)).size();
+    if (!best.empty() && size >= least) continue;
+    least = size;
+    best = work.pieces;
   }
   work.pieces = std::move(best);
 }

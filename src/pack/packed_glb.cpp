@@ -5,6 +5,7 @@
 
 #include <Eigen/Geometry>
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -103,6 +104,10 @@ std::vector<float> normals_of(const Rig& rig, const DrawnPiece& piece, const Poi
     out.push_back(0);
   }
   return out;
+}
+
+bool power_of_two(int x) {
+  return std::has_single_bit(static_cast<unsigned>(x));
 }
 
 std::size_t bytes_of_normal(int bits) {
@@ -269,6 +274,8 @@ class Writer {
           const auto whole = static_cast<unsigned>(std::lround(static_cast<double>(row[k].second) * one));
           if (one == 0)
             weights_.put(row[k].second);
+          else if (power_of_two(one))
+            weights_.put(exponential(row[k].second, 1 - std::bit_width(static_cast<unsigned>(one))));
           else if (one == 255)
             weights_.put(static_cast<std::uint8_t>(whole));
           else
@@ -276,8 +283,9 @@ class Writer {
         }
       attributes[fmt::format("JOINTS_{}", set)] =
           influences_.accessor(out_, joints, wide ? Component::u16 : Component::u8, "VEC4", false);
-      const Component component = one == 0 ? Component::f32 : one == 255 ? Component::u8 : Component::u16;
-      attributes[fmt::format("WEIGHTS_{}", set)] = weights_.accessor(out_, weights, component, "VEC4", one != 0);
+      const bool floats = one == 0 || power_of_two(one);
+      const Component component = floats ? Component::f32 : one == 255 ? Component::u8 : Component::u16;
+      attributes[fmt::format("WEIGHTS_{}", set)] = weights_.accessor(out_, weights, component, "VEC4", !floats);
     }
   }
 
@@ -413,10 +421,10 @@ class Writer {
   Stream normals4_{rounded_.precision.normal_bits == 0 ? 12U : bytes_of_normal(rounded_.precision.normal_bits),
                    Use::vertices, rounded_.precision.normal_bits == 0 ? "" : "OCTAHEDRAL"};
   Stream influences_{rig_.bone_count() > 256 ? 8U : 4U, Use::vertices};
-  Stream weights_{rounded_.precision.weight_one == 0     ? 16U
-                  : rounded_.precision.weight_one == 255 ? 4U
-                                                         : 8U,
-                  Use::vertices};
+  Stream weights_{rounded_.precision.weight_one == 255     ? 4U
+                  : rounded_.precision.weight_one == 65535 ? 8U
+                                                           : 16U,
+                  Use::vertices, power_of_two(rounded_.precision.weight_one) ? "EXPONENTIAL" : ""};
   Stream uvs_{8, Use::vertices, plain_uvs_ ? "" : "EXPONENTIAL"};
   Stream colors_{plain_colors_ ? 16U : 4U, Use::vertices};
   Stream morph_positions_{rounded_.morphs.empty() ? 12U : 4U, Use::vertices};

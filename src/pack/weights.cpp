@@ -14,6 +14,7 @@ namespace sinew::pack {
 namespace {
 
 constexpr std::size_t kGrain = 256;  // vertices
+constexpr int kReach = 4;            // of whole numbers, around those that rounding gives
 constexpr double kRestPull = 0.02;   // towards the rest pose as it was, as a share of the frames
 
 /// One vertex while its row is rounded.
@@ -43,16 +44,24 @@ Row row_of(const Rig& rig, const FitFrames& fit, std::size_t v) {
   const auto n = index(row.bones.size());
   row.G = Eigen::MatrixXd::Zero(n, n);
   Eigen::Matrix3Xd away(3, n);
+  Eigen::MatrixX3d C = Eigen::MatrixX3d::Zero(n, 3);
+  Eigen::Matrix3d N = kRestPull * static_cast<double>(fit.frames.size()) * Eigen::Matrix3d::Identity();
   for (std::size_t i = 0; i < fit.frames.size(); ++i) {
     const Eigen::Vector3d p = rest_point(rig, fit.frames[i], v);
+    Eigen::Matrix3d A = Eigen::Matrix3d::Zero();
     for (Eigen::Index k = 0; k < n; ++k) {
       const Affine& T = rig.motion(fit.frames[i], row.bones[static_cast<std::size_t>(k)]);
+      A += row.weights[static_cast<std::size_t>(k)] * T.leftCols<3>().cast<double>();
       away.col(k) =
           T.leftCols<3>().cast<double>() * p + T.col(3).cast<double>() - fit.posed[i].col(index(v)).cast<double>();
     }
     row.G += away.transpose() * away;
+    C += away.transpose() * A;
+    N += A.transpose() * A;
   }
-  if (!fit.frames.empty()) row.G /= static_cast<double>(fit.frames.size());
+  if (fit.frames.empty()) return row;
+  row.G -= C * N.ldlt().solve(C.transpose());
+  row.G /= static_cast<double>(fit.frames.size());
   return row;
 }
 
@@ -60,20 +69,39 @@ double miss(const Eigen::MatrixXd& G, const Eigen::VectorXd& w) {
   return w.dot(G * w);
 }
 
-/// Whole numbers near w that sum to `one`: rounded, then moved one by one between influences while that helps.
+/// The best whole numbers around q: every row of up to four influences is tried.
+void search_around(const Eigen::MatrixXd& G, Eigen::VectorXi& q) {
+  const auto n = static_cast<int>(q.size());
+  if (n < 3 || n > 4) return;
+  const Eigen::VectorXi middle = q;
+  double best = miss(G, q.cast<double>());
+  Eigen::Vector4d w = Eigen::Vector4d::Zero();
+  Eigen::Matrix4d G4 = Eigen::Matrix4d::Zero();
+  G4.topLeftCorner(n, n) = G;
+  const int deep = n == 4 ? kReach : 0;
+  for (int a = -kReach; a <= kReach; ++a)
+    for (int b = -kReach; b <= kReach; ++b)
+      for (int c = -deep; c <= deep; ++c) {
+        const Eigen::Vector4i change(a, b, n == 4 ? c : -a - b, n == 4 ? -a - b - c : 0);
+        for (int k = 0; k < n; ++k) w[k] = middle[k] + change[k];
+        if (w.minCoeff() < 0) continue;
+        const double missed = w.dot(G4 * w);
+        if (missed >= best) continue;
+        best = missed;
+        q = middle + change.head(n);
+      }
+}
+
+/// Whole numbers near w that sum to `one`: rounded down, the largest has the rest, then moved one by one between
+/// influences while that helps.
 Eigen::VectorXi whole_numbers(const Eigen::MatrixXd& G, const Eigen::VectorXd& w, int one) {
   const Eigen::Index n = w.size();
   Eigen::VectorXi q(n);
   for (Eigen::Index k = 0; k < n; ++k) q[k] = static_cast<int>(std::floor(std::max(0.0, w[k]) * one));
-  for (int left = one - q.sum(); left != 0; left = one - q.sum()) {
-    Eigen::Index most = 0;  // the largest remainder
-    ((w.cwiseMax(0) * one - q.cast<double>()) * (left > 0 ? 1.0 : -1.0) +
-     (left < 0 ? Eigen::VectorXd((q.array() > 0).select(0.0, Eigen::ArrayXd::Constant(n, -1e9)))
-               : Eigen::VectorXd::Zero(n)))
-        .maxCoeff(&most);
-    q[most] += left > 0 ? 1 : -1;
-  }
-  for (int round = 0; round < 32; ++round) {
+  Eigen::Index largest = 0;
+  w.maxCoeff(&largest);
+  q[largest] += one - q.sum();
+  for (int round = 0; round < 64; ++round) {
     const Eigen::VectorXd slope = G * q.cast<double>();
     double best = -1e-12 * (1 + std::abs(slope.dot(q.cast<double>())));
     Eigen::Index up = -1;
@@ -92,6 +120,7 @@ Eigen::VectorXi whole_numbers(const Eigen::MatrixXd& G, const Eigen::VectorXd& w
     ++q[up];
     --q[down];
   }
+  search_around(G, q);
   return q;
 }
 

@@ -19,7 +19,7 @@ class CollapseMesh {
   struct Triangle {
     std::array<Index, 3> vertex{};
     std::array<Index, 3> wedge{};
-    Index group = 0;     // triangles of one material and piece
+    Index group = 0;  // triangles of one material and piece
     bool alive = true;
   };
 

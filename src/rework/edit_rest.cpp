@@ -27,7 +27,7 @@ namespace {
 /// Points of the surface before and after the edit, and how the vertices follow the bones.
 struct Moves {
   Eigen::Matrix3Xd from;
-  Eigen::Matrix3Xd by;  // d
+  Eigen::Matrix3Xd by;      // d
   Eigen::MatrixXf weights;  // V×B
 };
 
@@ -46,8 +46,7 @@ Eigen::Vector3d moved(const Moves& moves, const Eigen::VectorXf& share, const Ei
     if (share[v] > 0) nearest = std::min(nearest, squared[v]);
   if (!std::isfinite(nearest)) return Eigen::Vector3d::Zero();
   const double size = std::max(reach * reach, 4 * nearest);
-  const Eigen::RowVectorXd weight =
-      share.transpose().cast<double>().array() * (-squared.array() / size).exp();
+  const Eigen::RowVectorXd weight = share.transpose().cast<double>().array() * (-squared.array() / size).exp();
   const double total = weight.sum();
   if (!(total > 0)) return Eigen::Vector3d::Zero();
   const Eigen::Vector3d middle = moves.from * weight.transpose() / total;
@@ -135,8 +134,8 @@ void move_free_bones(const Moves& moves, const EditOptions& options, Rig& rig) {
   const auto bones = index(rig.bone_count());
   Eigen::MatrixXd system = Eigen::MatrixXd::Zero(bones, bones);
   const Eigen::VectorXd mass = moves.weights.cast<double>().colwise().sum().transpose().cwiseMax(1e-9);
-  const Eigen::Matrix3Xd middles = options.follow * (moves.by * moves.weights.cast<double>()) *
-                                   mass.cwiseInverse().asDiagonal();
+  const Eigen::Matrix3Xd middles =
+      options.follow * (moves.by * moves.weights.cast<double>()) * mass.cwiseInverse().asDiagonal();
   for (const Seam& seam : seams) {
     const auto a = index(seam.a);
     const auto b = index(seam.b);
@@ -181,8 +180,7 @@ void turn_normals(const Eigen::Matrix3Xd& before, const Eigen::Matrix3Xd& after,
         Eigen::Map<const Vector3>(mesh.normals.values.data() + 3 * std::size_t{mesh.normals.indices[c]}).cast<double>();
     const bool directed = before.col(v).squaredNorm() > 0 && after.col(v).squaredNorm() > 0;
     const bool turns = directed && before.col(v) != after.col(v);
-    const Vector3 out =
-        (turns ? Eigen::Quaterniond::FromTwoVectors(before.col(v), after.col(v)) * n : n).cast<float>();
+    const Vector3 out = (turns ? Eigen::Quaterniond::FromTwoVectors(before.col(v), after.col(v)) * n : n).cast<float>();
     turned.values.insert(turned.values.end(), {out.x(), out.y(), out.z()});
   }
   mesh.normals = std::move(turned);
@@ -192,8 +190,7 @@ Eigen::VectorXd vertex_areas(const Eigen::Matrix3Xd& positions, const std::vecto
   Eigen::VectorXd out = Eigen::VectorXd::Zero(positions.cols());
   for (std::size_t t = 0; t + 2 < triangles.size(); t += 3) {
     const Eigen::Vector3d a = positions.col(triangles[t]);
-    const double area =
-        (positions.col(triangles[t + 1]) - a).cross(positions.col(triangles[t + 2]) - a).norm();
+    const double area = (positions.col(triangles[t + 1]) - a).cross(positions.col(triangles[t + 2]) - a).norm();
     for (std::size_t i = 0; i < 3; ++i) out[triangles[t + i]] += area;
   }
   return out;
@@ -241,7 +238,8 @@ Moves take_mesh(const Mesh& edited, const EditOptions& options, EditReport& repo
   rig = transfer(rig, edited, options.transfer, report.transfer, progress);
   Moves out;
   out.from.resize(3, edited.positions.cols());
-  for (Eigen::Index v = 0; v < out.from.cols(); ++v) out.from.col(v) = before.nearest(edited.positions.col(v).cast<double>());
+  for (Eigen::Index v = 0; v < out.from.cols(); ++v)
+    out.from.col(v) = before.nearest(edited.positions.col(v).cast<double>());
   out.by = edited.positions.cast<double>() - out.from;
   out.weights = unpack_weights(rig.weights, rig.bone_count());
   return out;
@@ -271,7 +269,8 @@ Rig edit_rest(const Rig& rig, const Mesh& edited, const EditOptions& options, Ed
   if (options.corrections == CorrectionRule::drop) out.corrections.reset();
   const Moves moves =
       report.same_faces ? take_positions(edited, options, out) : take_mesh(edited, options, report, progress, out);
-  if (moves.by.cols() > 0) report.moved_percent = 100 * moves.by.colwise().norm().maxCoeff() / std::max(diagonal, 1e-300);
+  if (moves.by.cols() > 0)
+    report.moved_percent = 100 * moves.by.colwise().norm().maxCoeff() / std::max(diagonal, 1e-300);
   const Eigen::Matrix3Xd heads = move_bones(moves, options, diagonal, out);
   if (heads.cols() > 0) report.joints_percent = 100 * heads.colwise().norm().maxCoeff() / std::max(diagonal, 1e-300);
   if (out.jointed)

@@ -27,9 +27,10 @@ namespace {
 
 using Blend = Eigen::Matrix<float, 3, 4>;
 
-constexpr double kLine = 4;      // planes that hold borders and seams, against those of triangles
-constexpr double kStay = 1e-5;   // a pull to the place between, where planes leave it open
-constexpr double kUv = 0.05;     // what a texture's width is worth, in diagonals
+constexpr double kLine = 4;     // planes that hold borders and seams, against those of triangles
+constexpr double kStay = 1e-5;  // a pull to the place between, where planes leave it open
+constexpr double kTurn = 0.2;   // cosine of the angle by which a triangle may turn in one step
+constexpr double kUv = 0.05;    // what a texture's width is worth, in diagonals
 constexpr double kColour = 0.02;
 constexpr double kNormal = 0.02;
 constexpr std::array<double, 3> kPlaces{0.5, 0.0, 1.0};  // on the edge, from what goes to what stays
@@ -118,9 +119,9 @@ class Simplifier {
   std::vector<Baggage> baggage_;
   std::vector<std::uint32_t> version_;
 
-  Eigen::VectorXd scale_;                      // n: λ of each value
-  std::vector<Eigen::VectorXd> value_;         // per wedge
-  std::vector<ValueQuadric> value_quadric_;    // per wedge
+  Eigen::VectorXd scale_;                    // n: λ of each value
+  std::vector<Eigen::VectorXd> value_;       // per wedge
+  std::vector<ValueQuadric> value_quadric_;  // per wedge
   std::priority_queue<Candidate> queue_;
   double worst_ = 0;  // largest sqrt(cost / area) so far
 };
@@ -196,7 +197,8 @@ void Simplifier::read_values() {
     Eigen::Index next = 0;
     const auto read = [&](const auto& attribute, int width) {
       if (attribute.empty()) return;
-      const float* from = attribute.values.data() + at(width) * attribute.indices[mesh_.corner_of(static_cast<Index>(w))];
+      const float* from =
+          attribute.values.data() + at(width) * attribute.indices[mesh_.corner_of(static_cast<Index>(w))];
       for (int i = 0; i < width; ++i) value_[w][next++] = static_cast<double>(from[i]);
     };
     read(mesh.normals, 3);
@@ -309,7 +311,7 @@ Place Simplifier::place_of(const CollapseMesh::Collapse& collapse) const {
   return best;
 }
 
-/// Whether a triangle that remains would face the other way, in some frame.
+/// Whether a triangle that remains would turn too far in some frame.
 bool Simplifier::turns_over(const CollapseMesh::Collapse& collapse, const Place& place) const {
   const auto part = static_cast<float>(place.share);
   for (std::size_t f = 0; f < frames_; ++f) {
@@ -328,7 +330,7 @@ bool Simplifier::turns_over(const CollapseMesh::Collapse& collapse, const Place&
         for (std::size_t i = 0; i < 3; ++i)
           if (v[i] == moving) x[i] = to;
         const Eigen::Vector3d after = (x[1] - x[0]).cross(x[2] - x[0]);
-        if (before.dot(after) < 0.2 * before.norm() * after.norm()) return true;
+        if (before.dot(after) < kTurn * before.norm() * after.norm()) return true;
       }
   }
   return false;

@@ -40,8 +40,7 @@ Field field_of(const Rig& rig) {
   Field out(index(rig.vertex_count()), bones + 3 * rank);
   out.leftCols(bones) = unpack_weights(rig.weights, rig.bone_count()).cast<double>();
   for (Eigen::Index r = 0; r < rank; ++r)
-    out.middleCols(bones + 3 * r, 3) =
-        rig.corrections->offsets[static_cast<std::size_t>(r)].transpose().cast<double>();
+    out.middleCols(bones + 3 * r, 3) = rig.corrections->offsets[static_cast<std::size_t>(r)].transpose().cast<double>();
   return out;
 }
 
@@ -98,7 +97,8 @@ std::vector<bool> matched_vertices(const Matches& matches, const Components& com
 }
 
 /// Rows of the field at the matched vertices, filled in at the others.
-Eigen::MatrixXd carried_field(const Rig& rig, const Mesh& mesh, const Matches& matches, const std::vector<bool>& known) {
+Eigen::MatrixXd carried_field(const Rig& rig, const Mesh& mesh, const Matches& matches,
+                              const std::vector<bool>& known) {
   const Field field = field_of(rig);
   const std::vector<Index> triangles = triangles_of(rig.rest);
   Eigen::MatrixXd out = Eigen::MatrixXd::Zero(index(mesh.vertex_count()), field.cols());
@@ -147,12 +147,12 @@ Rig transfer(const Rig& rig, const Mesh& mesh, const TransferOptions& options, T
   const auto [nearest, farthest] = std::minmax_element(matches.distance.begin(), matches.distance.end());
   report.farthest_percent = 100 * *farthest / diagonal;
   if (*nearest > options.distance * diagonal)
-    throw Error(ErrorKind::input,
-                fmt::format("transfer: the mesh is not where the rig's rest pose is: its nearest vertex is {:.3g} away, "
-                            "{:.3g} % of the rig's diagonal",
-                            *nearest, 100 * *nearest / diagonal));
-  const std::vector<bool> known =
-      matched_vertices(matches, connected_components(mesh_adjacency(mesh)), report);
+    throw Error(
+        ErrorKind::input,
+        fmt::format("transfer: the mesh is not where the rig's rest pose is: its nearest vertex is {:.3g} away, "
+                    "{:.3g} % of the rig's diagonal",
+                    *nearest, 100 * *nearest / diagonal));
+  const std::vector<bool> known = matched_vertices(matches, connected_components(mesh_adjacency(mesh)), report);
   go_on("filling in", 0.3);
   const Eigen::MatrixXd field = carried_field(rig, mesh, matches, known);
   go_on("weights", 0.7);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <limits>
 
@@ -250,8 +251,7 @@ double enters(const float* box, const Point& origin, const Point& inverse, doubl
 double squared_distance(const float* box, const Point& x) {
   double sum = 0;
   for (std::size_t k = 0; k < 3; ++k) {
-    const double d =
-        std::max({static_cast<double>(box[k]) - x[k], x[k] - static_cast<double>(box[3 + k]), 0.0});
+    const double d = std::max({static_cast<double>(box[k]) - x[k], x[k] - static_cast<double>(box[3 + k]), 0.0});
     sum += d * d;
   }
   return sum;
@@ -302,7 +302,9 @@ void walk(sinew_tree_pose& pose, const double& limit, const Measure& measure, co
 using namespace sinew::runtime;
 
 sinew_status sinew_tree_check(const sinew_tree* tree, const sinew_model* model) {
-  const auto in = [](std::size_t first, std::size_t count, std::size_t all) { return first <= all && count <= all - first; };
+  const auto in = [](std::size_t first, std::size_t count, std::size_t all) {
+    return first <= all && count <= all - first;
+  };
   if (tree->nodes == 0) return sinew_ok;
   if (tree->node == nullptr || tree->follow == nullptr || tree->corners == nullptr || tree->numbers == nullptr)
     return sinew_missing_buffer;
@@ -316,7 +318,8 @@ sinew_status sinew_tree_check(const sinew_tree* tree, const sinew_model* model) 
     const std::uint32_t number = stack[--depth];
     if (++seen > tree->nodes) return sinew_bad_size;
     const sinew_tree_node& node = tree->node[number];
-    if (!in(node.first_triangle, node.triangles, tree->triangles) || !in(node.first_follow, node.follows, tree->follows))
+    if (!in(node.first_triangle, node.triangles, tree->triangles) ||
+        !in(node.first_follow, node.follows, tree->follows))
       return sinew_bad_index;
     if (node.right == 0) continue;
     if (node.right <= number + 1 || node.right >= tree->nodes || depth + 2 > stack.size()) return sinew_bad_index;
@@ -421,7 +424,8 @@ size_t sinew_tree_ball(sinew_tree_pose* pose, const float* centre, float radius,
 
 size_t sinew_tree_overlap(sinew_tree_pose* a, sinew_tree_pose* b, uint32_t* pairs, size_t room) {
   if (a->tree->nodes == 0 || b->tree->nodes == 0) return 0;
-  std::array<std::array<std::uint32_t, 2>, kStack> stack;  // NOLINT(cppcoreguidelines-pro-type-member-init): as it grows
+  std::array<std::array<std::uint32_t, 2>, kStack>
+      stack;  // NOLINT(cppcoreguidelines-pro-type-member-init): as it grows
   std::size_t depth = 0;
   std::size_t count = 0;
   stack[depth++] = {0, 0};

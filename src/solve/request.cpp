@@ -96,7 +96,7 @@ std::vector<std::uint8_t> group_called(const std::string& name, const Rig& rig, 
 /// The motion of a rig with joints is that of its joints, unless `transforms` asks for bones that are free of them.
 bool keeps_joints(const SolveRequest& request) {
   return request.fit == "motion" && request.given->jointed && !request.transforms && request.lock.empty() &&
-         request.ssdr.add_bones == 0;
+         request.add_bones == 0;
 }
 
 Rig turn_joints(const Sequence& sequence, const SolveRequest& request, FitReport& report, const Progress& progress) {
@@ -125,14 +125,15 @@ Rig refit(const Sequence& sequence, const SolveRequest& request, FitReport& repo
   options.locked_vertices = request.ssdr.locked_vertices;
   if (!request.ssdr.lock_vertices.empty())
     options.locked_vertices = group_called(request.ssdr.lock_vertices, *request.given, sequence.rest);
-  options.add_bones = request.ssdr.add_bones;
+  options.add_bones = request.add_bones;
   return refit_ssdr(sequence, *request.given, options, report, progress);
 }
 
 Rig by_ssdr(const Sequence& sequence, const SolveRequest& request, FitReport& report, const Progress& progress) {
   if (request.given != nullptr) return refit(sequence, request, report, progress);
   const Words say(request.style);
-  if (request.ssdr.add_bones > 0) misused(fmt::format("{} needs {}", say("add_bones"), say("rig")));
+  if (request.add_bones > 0)
+    misused(fmt::format("{} needs {} or {}", say("add_bones"), say("rig"), say("method", "skeleton")));
   if (!request.ssdr.lock_vertices.empty() || !request.ssdr.locked_vertices.empty())
     misused(fmt::format("{} needs {}", say("lock_vertices"), say("rig")));
   return solve_ssdr(sequence, ssdr_options(request), report, progress);
@@ -204,6 +205,9 @@ Rig by_skeleton(const Sequence& sequence, const SolveRequest& request, FitReport
   options.seed = request.seed;
   options.threads = request.threads;
   options.checkpoint = request.checkpoint;
+  options.helpers = request.add_bones;
+  if (options.drive_helpers && options.helpers == 0)
+    misused(fmt::format("{} needs {}: a skeleton has no helpers by itself", say("drive_helpers"), say("add_bones")));
   if (request.given == nullptr) return solve_skeleton(sequence, options, report, progress);
   if (request.fit != "joints")
     misused(fmt::format("{} keeps the hierarchy of {} with {} only", say("method", "skeleton"), say("rig"),
@@ -211,6 +215,9 @@ Rig by_skeleton(const Sequence& sequence, const SolveRequest& request, FitReport
   if (options.max_bones > 0 || options.max_error > 0)
     misused(fmt::format("{} brings its own bones: {}, {} and {} do not go with it", say("rig"), say("bones"),
                         say("max_bones"), say("max_error")));
+  if (options.helpers > 0)
+    misused(fmt::format("{} adds to {} with {}, which {} is not", say("add_bones"), say("rig"), say("method", "ssdr"),
+                        say("method", "skeleton")));
   if (options.symmetric)
     misused(fmt::format("{} brings its own joints: {} does not go with it", say("rig"), say("symmetric")));
   return refit_skeleton(sequence, *request.given, options, report, progress);
@@ -249,7 +256,7 @@ const std::vector<MethodFacts>& all_methods() {
       {{"skeleton", "a joint hierarchy whose bones only rotate (also: --skeleton)"},
        false,
        {"influences", "smoothness", "iterations", "max_bones", "max_error", "skeleton", "rig", "fit", "clusters",
-        "detail", "keep_all_bones", "free_joints", "symmetric", "root"},
+        "detail", "keep_all_bones", "free_joints", "symmetric", "no_symmetric", "root", "add_bones", "drive_helpers"},
        by_skeleton},
       {{"clusters", "rigid parts, one bone per vertex; fast and crude"}, false, {"iterations"}, by_clusters},
   };
@@ -274,11 +281,11 @@ SolveSize size_of(const Sequence& sequence, const SolveRequest& request) {
   size.quality = request.quality;
   size.threads = resolve_threads(request.threads);
   if (request.time || request.work) size.quality = Quality::best;  // memory of whatever there may be time for
-  if (request.method == "ssdr") size.bones += request.ssdr.add_bones;
+  size.bones += request.add_bones;
   if (request.method != "skeleton") return size;
   size.symmetric = request.skeleton.symmetric;
   if (!request.bones && !request.max_bones && request.given == nullptr) {
-    size.bones = request.skeleton.clusters;
+    size.bones = request.skeleton.clusters + request.add_bones;
     size.open_number = !request.skeleton.keep_all_bones;
   }
   return size;
@@ -341,7 +348,9 @@ Rig solve(const Sequence& sequence, const SolveRequest& request, FitReport& repo
 
 SolveEstimate estimate(const Sequence& sequence, const SolveRequest& request) {
   SolveSize size = size_of(sequence, request);
-  SolveEstimate out = estimate_solve(request.method, size);
+  const Paging* const paging = sequence.frames.paging();
+  SolveEstimate out = paging != nullptr ? estimate_paged(request.method, size, static_cast<double>(paging->memory))
+                                        : estimate_solve(request.method, size);
   // Reading, writing and evaluating beside it; a unit of work is about a millisecond.
   if (request.time) out.seconds = *request.time + 0.2 + 2e-8 * static_cast<double>(size.frames * size.vertices);
   if (request.work) out.seconds = 1e-3 * *request.work + 0.2;

@@ -85,8 +85,7 @@ int bad_edges(const Mesh& mesh) {
   std::map<std::pair<Index, Index>, int> seen;
   int bad = 0;
   for (std::size_t t = 0; t < mesh.corners.size(); t += 3)
-    for (std::size_t i = 0; i < 3; ++i)
-      bad += ++seen[{mesh.corners[t + i], mesh.corners[t + (i + 1) % 3]}] > 1 ? 1 : 0;
+    for (std::size_t i = 0; i < 3; ++i) bad += ++seen[{mesh.corners[t + i], mesh.corners[t + (i + 1) % 3]}] > 1 ? 1 : 0;
   return bad;
 }
 
@@ -105,7 +104,8 @@ TEST(Simplify, TextureSeamsStayWhereTheyAre) {
   for (std::size_t c = 0; c < mesh.corners.size(); ++c) {
     const std::size_t face = c / 3;
     const float centre = (mesh.positions(0, mesh.corners[3 * face]) + mesh.positions(0, mesh.corners[3 * face + 1]) +
-                          mesh.positions(0, mesh.corners[3 * face + 2])) / 3;
+                          mesh.positions(0, mesh.corners[3 * face + 2])) /
+                         3;
     const Vector3 p = mesh.positions.col(mesh.corners[c]);
     const float u = centre < middle ? 0.4F * p.x() / middle : 0.6F + 0.4F * (p.x() - middle) / (width - middle);
     uv.values.insert(uv.values.end(), {u, p.y() / 11});
@@ -201,7 +201,7 @@ TEST(SurfaceDistance, OfTwoSheetsIsTheirGap) {
   const SurfaceDistance distance = surface_distance(one, other, 1);
   const Vector3 size = one.rest.positions.rowwise().maxCoeff() - one.rest.positions.rowwise().minCoeff();
   EXPECT_NEAR(distance.mean(), 1 / static_cast<double>(size.norm()), 0.06 / static_cast<double>(size.norm()));
-  EXPECT_EQ(surface_distance(one, one, 1).max(), 0);
+  EXPECT_LT(surface_distance(one, one, 1).max(), 1e-9);
   Rig shorter = select_frames(one, {0});
   test::expect_error(ErrorKind::input, "frames", [&] { surface_distance(one, shorter); });
 }

@@ -46,8 +46,10 @@ struct Legs {
 
 Legs two_legs() {
   Legs out;
-  out.rig.rest = test::together(test::tube({-0.52F, 0, 0}, 0.5F, 4, 24, 20), test::tube({0.52F, 0, 0}, 0.5F, 4, 24, 20));
-  out.trousers = test::together(test::tube({-0.52F, 0.1F, 0}, 0.53F, 3.8F, 30, 17), test::tube({0.52F, 0.1F, 0}, 0.53F, 3.8F, 30, 17));
+  out.rig.rest =
+      test::together(test::tube({-0.52F, 0, 0}, 0.5F, 4, 24, 20), test::tube({0.52F, 0, 0}, 0.5F, 4, 24, 20));
+  out.trousers = test::together(test::tube({-0.52F, 0.1F, 0}, 0.53F, 3.8F, 30, 17),
+                                test::tube({0.52F, 0.1F, 0}, 0.53F, 3.8F, 30, 17));
   out.rig.bones = {{"left", -1, {-0.52F, 0, 0}, {-0.52F, 4, 0}}, {"right", -1, {0.52F, 0, 0}, {0.52F, 4, 0}}};
   out.rig.motion = Motion(2, 2);
   out.rig.motion(1, 0).col(3) = Vector3(0, 0, 1);
@@ -96,7 +98,8 @@ TEST(Transfer, AGarmentTwoPercentOffACreatureTakesNoWeightFromOtherLimbs) {
   const std::vector<Index> triangles = triangles_of(garment);
   for (std::size_t t = 0; t < triangles.size(); t += 3) {
     const Vector3 a = garment.positions.col(triangles[t]);
-    const Vector3 area = (garment.positions.col(triangles[t + 1]) - a).cross(garment.positions.col(triangles[t + 2]) - a);
+    const Vector3 area =
+        (garment.positions.col(triangles[t + 1]) - a).cross(garment.positions.col(triangles[t + 2]) - a);
     for (std::size_t i = 0; i < 3; ++i) normals.col(triangles[t + i]) += area;
   }
   const Vector3 size = garment.positions.rowwise().maxCoeff() - garment.positions.rowwise().minCoeff();
@@ -139,7 +142,7 @@ TEST(Transfer, SizePlaceAndThreadsDoNotMatter) {
   const SkinWeights same = transfer(rig, mesh, two, report).weights;
   EXPECT_EQ(same.bones, plain.bones);
   EXPECT_EQ(same.values, plain.values);
-  const auto difference = unpack_weights(carried(large, large_mesh).weights, 3) - unpack_weights(plain, 3);
+  const Eigen::MatrixXf difference = unpack_weights(carried(large, large_mesh).weights, 3) - unpack_weights(plain, 3);
   EXPECT_LT(difference.cwiseAbs().maxCoeff(), 1e-3F);
 }
 
@@ -170,9 +173,8 @@ TEST(Transfer, RefusesWhatCannotBe) {
   Mesh broken = rig.rest;
   broken.positions(0, 0) = std::nanf("");
   test::expect_error(ErrorKind::input, "the mesh that takes", [&] { carried(rig, broken); });
-  test::expect_error(ErrorKind::interrupted, "stopped", [&] {
-    transfer(rig, rig.rest, {}, report, [](std::string_view, double) { return false; });
-  });
+  test::expect_error(ErrorKind::interrupted, "stopped",
+                     [&] { transfer(rig, rig.rest, {}, report, [](std::string_view, double) { return false; }); });
 }
 
 }  // namespace

@@ -64,10 +64,10 @@ void run(EditRequest request) {
     fmt::print("{}\n", json_text(json));
     return;
   }
-  fmt::print("rest pose    {}\n", report.same_faces
-                                     ? "the rig's own vertices"
-                                     : fmt::format("{} other vertices, {} matched, {} filled in", report.transfer.vertices,
-                                                   report.transfer.matched, report.transfer.filled));
+  fmt::print("rest pose    {}\n",
+             report.same_faces ? "the rig's own vertices"
+                               : fmt::format("{} other vertices, {} matched, {} filled in", report.transfer.vertices,
+                                             report.transfer.matched, report.transfer.filled));
   fmt::print("moved        {} % of the diagonal at most, joints {} %\n", short_number(report.moved_percent),
              short_number(report.joints_percent));
 }

@@ -185,6 +185,7 @@ void add_evaluate(CLI::App& app) {
   auto request = std::make_shared<EvaluateRequest>();
   command.add_option("RIG", request->rig, "A skinned model, " + rig_inputs())->required();
   request->inputs = add_sequence_inputs(command);
+  add_paging_options(command, *request->inputs);
   command.add_option("--truth", request->truth,
                      "A known rig of the same mesh, or a folder with its truth_weights.npy and "
                      "truth_transforms.npy:\ncompare joints, weights and transforms");

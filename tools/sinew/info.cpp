@@ -88,6 +88,7 @@ void add_info(CLI::App& app) {
   CLI::App& command = *app.add_subcommand("info", "What a rig or a sequence holds");
   auto request = std::make_shared<InfoRequest>();
   request->inputs = add_sequence_inputs(command);
+  add_paging_options(command, *request->inputs);
   command.add_flag("--json", request->json, "As JSON");
   command.footer(sequence_help() + R"(
 

@@ -122,7 +122,8 @@ void add_lod(CLI::App& app) {
                   "How many levels, each with half the triangles (or twice the error) of the one before")
       ->check(CLI::Range(1, 16).description(""))
       ->capture_default_str();
-  command.add_flag("--separate", request->separate, "Write every level to a file of its own: OUT-1.glb, OUT-2.glb, ...");
+  command.add_flag("--separate", request->separate,
+                   "Write every level to a file of its own: OUT-1.glb, OUT-2.glb, ...");
   command.add_option("--quadric-frames", request->options.frames, "How many frames to look at; 0: the rest pose alone")
       ->check(CLI::Range(0, 1000).description(""))
       ->capture_default_str();

@@ -50,6 +50,7 @@ std::string list_for(FileUse use) {
 }
 
 void write_rig_and_levels(const fs::path& path, const Rig& rig, const ResultOptions& options) {
+  if (!options.extensions.empty()) return write_glb(path, rig, options.write, options.extensions);
   if (options.levels.empty()) return write_rig(path, rig, options.write);
   std::vector<Rig> all{rig};
   all.insert(all.end(), options.levels.begin(), options.levels.end());

@@ -130,7 +130,6 @@ Json facts_of(const FitReport& report) {
   Json seconds = Json::object();
   for (const auto& [step, value] : report.seconds) seconds[step] = value;
   out["seconds"] = std::move(seconds);
-  if (report.work > 0) out["work"] = {{"amount", report.work}, {"per_second", report.work_per_second}};
   out["peak_memory_bytes"] = peak_memory_bytes();
   return out;
 }

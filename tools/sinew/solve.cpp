@@ -37,7 +37,6 @@ struct SolveArguments {
   std::optional<Rig> rig;  // read from it
   std::filesystem::path checkpoint;
   double checkpoint_seconds = 60;
-  std::string memory_limit;
   std::string normals = "keep";
   bool dry_run = false;
   bool allow_static = false;
@@ -61,6 +60,9 @@ void add_rig_options(CLI::App& command, SolveArguments& arguments) {
       ->check(CLI::IsMember({"weights", "motion", "all", "joints"}))
       ->needs(rig)
       ->group(group);
+  command.add_option("--add-bones", request.add_bones, "Helper bones to add to it, or to a --skeleton")
+      ->check(CLI::Range(0, 1024))
+      ->group(group);
   command.add_option("--lock", request.lock, "A bone that keeps its motion, by name or number; may be repeated")
       ->needs(rig)
       ->allow_extra_args(false)
@@ -83,7 +85,7 @@ std::string options_line(const std::string& method, const CLI::App& command) {
   const std::set<std::string> without_effect{
       "--output", "--report",   "--json",       "--threads",      "--checkpoint",   "--checkpoint-seconds",
       "--method", "--skeleton", "--dry-run",    "--memory-limit", "--keep-partial", "--allow-static",
-      "--rig",    "--normals",  "--safe-names", "SEQUENCE",       "--progress"};
+      "--rig",    "--normals",  "--safe-names", "SEQUENCE",       "--progress",     "--scratch"};
   std::string line = fmt::format("sinew {} solve --method {}", SINEW_VERSION, method);
   for (const CLI::Option* option : command.get_options()) {
     if (option->count() == 0 || without_effect.count(option->get_name()) != 0) continue;
@@ -93,13 +95,17 @@ std::string options_line(const std::string& method, const CLI::App& command) {
   return line;
 }
 
-/// The files of the inputs together; a sequence takes at least that much memory when it is read.
-std::uintmax_t bytes_of(const std::vector<std::filesystem::path>& paths) {
+/// The files of the inputs that are read whole; a sequence takes at least that much memory when it is read.
+std::uintmax_t bytes_of(const SequenceInputs& inputs) {
   std::uintmax_t bytes = 0;
   std::error_code ignored;
-  for (const std::filesystem::path& path : paths)
-    if (std::filesystem::is_regular_file(path, ignored) && path.extension() != ".abc")  // archives are read piecewise
+  for (const std::filesystem::path& path : inputs.paths) {
+    const std::string extension = lower_extension(path);
+    const bool in_pieces =
+        extension == ".abc" || (inputs.paged && (extension == ".npz" || usable_for(FileUse::read_positions, path)));
+    if (std::filesystem::is_regular_file(path, ignored) && !in_pieces)
       bytes += std::filesystem::file_size(path, ignored);
+  }
   return bytes;
 }
 
@@ -127,14 +133,23 @@ void refuse_beyond_address_space(double bytes, int threads) {
 }
 
 void print_estimate(const SolveEstimate& estimate, const std::string& method, const Sequence& sequence, bool json) {
+  const bool paged = sequence.frames.paging() != nullptr;
   if (json) {
     Json out{{"method", method}, {"input", facts_of(sequence)}};
     out["estimate"] = {{"memory_bytes", estimate.bytes}, {"seconds", estimate.seconds}};
+    out["estimate"]["frames"] = paged ? "file" : "memory";
+    if (paged) {
+      out["estimate"]["passes"] = estimate.passes;
+      out["estimate"]["scratch_bytes"] = estimate.scratch;
+    }
     fmt::print("{}\n", json_text(out));
     return;
   }
   fmt::print("{} vertices, {} frames; --method {} takes at most {} of memory and about {}\n", sequence.vertex_count(),
              sequence.frame_count(), method, size_text(estimate.bytes), duration_text(estimate.seconds));
+  if (paged)
+    fmt::print("the frames ({}) stay in a file, which is passed over about {} times; at most {} of scratch beside it\n",
+               size_text(static_cast<double>(sequence.frames.bytes())), estimate.passes, size_text(estimate.scratch));
 }
 
 /// Whether a vertex is ever elsewhere than in the first frame, by more than rounding.
@@ -191,21 +206,43 @@ void refuse_shear(const SolveArguments& arguments) {
                   bakes ? ", or pairs of nodes with --bake-shear" : ""));
 }
 
+/// Reads the sequence for the solve that is asked for: in memory where both fit, else left in a file, with what remains
+/// of the memory for parts of it.
+Sequence read_within_memory(SolveArguments& arguments) {
+  constexpr double kLeast = 32e6;  // for parts of the frames
+  SequenceInputs& inputs = *arguments.inputs;
+  const double memory = memory_of(inputs);
+  const auto read = [&] {
+    Sequence sequence = read_inputs(inputs);
+    if (arguments.normals == "keep") return sequence;
+    sequence.rest.normals = {};
+    sequence.rest.flat = arguments.normals == "flat";
+    return sequence;
+  };
+  Sequence sequence = read();
+  check_motion(sequence, arguments.allow_static || arguments.dry_run);
+  if (inputs.paged && sequence.frames.paging() == nullptr && estimate(sequence, arguments.run.request).bytes > memory) {
+    sequence = {};
+    inputs.read.paging.most = 0;
+    sequence = read();
+  }
+  sequence.frames.set_paging_memory(0);
+  const double beside = estimate(sequence, arguments.run.request).bytes;
+  sequence.frames.set_paging_memory(static_cast<std::size_t>(std::max(kLeast, memory - beside)));
+  return sequence;
+}
+
 void run(SolveArguments& arguments, const CLI::App& command) {
   SolveRequest& request = arguments.run.request;
   check_options_taken(command, arguments.owners, request);
   if (!arguments.dry_run) refuse_outputs(arguments);
   refuse_shear(arguments);
-  const double limit = arguments.memory_limit.empty() ? 0 : static_cast<double>(parse_size(arguments.memory_limit));
-  refuse_beyond(limit, static_cast<double>(bytes_of(arguments.inputs->paths)), "reading the input");
-  if (limit > 0) arguments.inputs->read.max_bytes = static_cast<std::size_t>(limit);
-  Sequence sequence = read_inputs(*arguments.inputs);
-  if (arguments.normals != "keep") {
-    sequence.rest.normals = {};
-    sequence.rest.flat = arguments.normals == "flat";
-  }
-  check_motion(sequence, arguments.allow_static || arguments.dry_run);
+  SequenceInputs& inputs = *arguments.inputs;
+  const double limit = inputs.memory_limit.empty() ? 0 : memory_of(inputs);
+  inputs.paged = solves_paged(request.method) && request.start != Start::flats && arguments.run.corrections == 0;
+  refuse_beyond(limit, static_cast<double>(bytes_of(inputs)), "reading the input");
   if (!arguments.rig_file.empty()) request.given = &arguments.rig.emplace(read_rig_file(arguments.rig_file));
+  Sequence sequence = read_within_memory(arguments);
   const SolveEstimate needed = estimate(sequence, request);
   refuse_beyond(limit, needed.bytes, "this solve");
   refuse_beyond_address_space(needed.bytes, resolve_threads(request.threads));
@@ -286,6 +323,7 @@ void add_solve(CLI::App& app) {
   CLI::App& command = *app.add_subcommand("solve", "Find bones, weights and motion for an animated mesh");
   auto arguments = std::make_shared<SolveArguments>();
   arguments->inputs = add_sequence_inputs(command);
+  add_paging_options(command, *arguments->inputs);
   command.add_option("-o,--output", arguments->output,
                      fmt::format("The rig to write, {}; required but for --dry-run", rig_outputs()));
   add_write_options(command, arguments->run.write);
@@ -302,7 +340,6 @@ void add_solve(CLI::App& app) {
   command.add_flag("--keep-partial", arguments->run.keep_partial, "When interrupted, write the best model so far");
   command.add_flag("--allow-static", arguments->allow_static, "Solve although nothing moves");
   command.add_flag("--dry-run", arguments->dry_run, "Only say what memory and time it will take");
-  command.add_option("--memory-limit", arguments->memory_limit, "Refuse at once what takes more memory, e.g. 4G");
   auto* const checkpoint =
       command.add_option("--checkpoint", arguments->checkpoint, "Save the state in this file, and continue from it");
   command.add_option("--checkpoint-seconds", arguments->checkpoint_seconds, "Seconds between two savings (60)")

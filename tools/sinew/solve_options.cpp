@@ -19,7 +19,6 @@ CLI::Validator words(const std::map<std::string, Enum>& values) {
 
 void add_ssdr(CLI::App& command, SolveRequest& request) {
   SolveRequest::OnlySsdr& own = request.ssdr;
-  command.add_option("--add-bones", own.add_bones, "With --rig: helper bones to add")->check(CLI::Range(0, 1024));
   command.add_option("--lock-vertices", own.lock_vertices,
                      "With --rig: vertices that keep their weights, by bone or colour set");
   command
@@ -75,7 +74,10 @@ void add_skeleton(CLI::App& command, SolveRequest& request) {
   command.add_flag("--free-joints", own.free_joints, "Let joints leave the body where that lowers the error");
   command.add_flag("--symmetric", own.symmetric,
                    "Mirror-symmetric hierarchy and joints; the rest shape must have a mirror plane");
-  command.add_option("--root", own.root, "Bone to become the root, by name, or 'auto' (nearest the middle)");
+  command.add_flag("--no-symmetric", own.uneven, "Keep joints that nearly mirror each other where the motion has them");
+  command.add_flag("--drive-helpers", own.drive_helpers,
+                   "Say how the bones of --add-bones follow the joints, for motions yet to come");
+  command.add_option("--root", own.root, "Bone to become the root, by name, or 'auto' (the pelvis, or the middle)");
 }
 
 /// The name that SolveRequest has for an option: --max-error is max_error.

@@ -31,8 +31,8 @@ void run(const TransferRequest& request) {
     ProgressBar bar;
     out = transfer(rig, mesh, request.options, report, bar.callback());
   }
-  const Written written = write_result(request.output, out, pose_all(out),
-                                       {.threads = request.options.threads, .write = request.write});
+  const Written written =
+      write_result(request.output, out, pose_all(out), {.threads = request.options.threads, .write = request.write});
   if (request.json) {
     Json json{{"file", request.output.string()}, {"vertices", report.vertices}};
     json["matched"] = report.matched;

@@ -35,8 +35,6 @@ struct FitReport {
   std::vector<IterationRecord> iterations;
   std::vector<SearchRecord> search;
   std::vector<std::pair<std::string, double>> seconds;  // by step, in order of first use
-  double work = 0;             // that the solve was given, in its units: the same again gives the same bits; 0: unknown
-  double work_per_second = 0;  // that it did
 
   void add_seconds(std::string_view step, double value);
 };

@@ -11,12 +11,12 @@ namespace sinew {
 /// One of triangles, max_error and ratio decides, in this order, how far the first level goes.
 struct LodOptions {
   std::size_t triangles = 0;  // of the first level; 0: not by number
-  double max_error = 0;       // % of the rest diagonal that a collapse may cost in the mean over its surface; 0: no limit
-  double ratio = 0.5;         // of the triangles there are, 0..1
-  int levels = 1;             // each after the first has half the triangles, or twice the error
-  int frames = 24;            // most frames that are looked at, the most different ones; 0: the rest pose alone
-  double attributes = 1;      // how much texture coordinates, colours and given normals count; 0: seams alone
-  int threads = 0;            // of the first costs; the collapses are one after another
+  double max_error = 0;   // % of the rest diagonal that a collapse may cost in the mean over its surface; 0: no limit
+  double ratio = 0.5;     // of the triangles there are, 0..1
+  int levels = 1;         // each after the first has half the triangles, or twice the error
+  int frames = 24;        // most frames that are looked at, the most different ones; 0: the rest pose alone
+  double attributes = 1;  // how much texture coordinates, colours and given normals count; 0: seams alone
+  int threads = 0;        // of the first costs; the collapses are one after another
 };
 
 /// One level of detail.

@@ -1,9 +1,9 @@
 #ifndef SINEW_TREE_H
 #define SINEW_TREE_H
 
-/* Bounds and collisions of skinned models, without posing their vertices: a tree of boxes over the triangles of the rest
- * pose whose boxes follow from bone matrices and correction coefficients alone [James and Pai 2004]. Boxes are made when
- * a query first meets them; the few vertices of the leaves it reaches are posed one by one.
+/* Bounds and collisions of skinned models, without posing their vertices: a tree of boxes over the triangles of the
+ * rest pose whose boxes follow from bone matrices and correction coefficients alone [James and Pai 2004]. Boxes are
+ * made when a query first meets them; the few vertices of the leaves it reaches are posed one by one.
  *
  * Plain C on the caller's buffers, like sinew_runtime.h: no allocation, no exceptions. A tree is built once
  * (sinew/rework/bounds.h) and only read here; a sinew_tree_pose is one instance in one pose, for one thread at a time.

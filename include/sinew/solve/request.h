@@ -48,11 +48,11 @@ struct SolveRequest {
   // A rig to fit, where there is one.
   const Rig* given = nullptr;     // `rig`
   std::string fit;                // weights, motion, all or joints; empty: what the method does of itself
+  int add_bones = 0;              // helper bones, for it or for a skeleton that is looked for
   std::vector<std::string> lock;  // names or numbers of bones that keep their motion
 
   // What only one method has. Of the options of its solver those count that are not above.
   struct OnlySsdr {
-    int add_bones = 0;
     std::string lock_vertices;                  // a bone or colour set whose vertices keep their weights
     std::vector<std::uint8_t> locked_vertices;  // V or empty: the same as a mask
     LaplacianKind laplacian = LaplacianKind::rigidness;

@@ -24,7 +24,7 @@ struct SsdrOptions {
   int influences = 4;  // K, bones per vertex: 1..8; 0: any number (dense convex weights)
   Transforms transforms = Transforms::rigid;
   double smoothness = 0;  // strength of the Laplacian term, >= 0: (mean over frames of |error|²) + s·Σ l |w_a − w_b|²
-  double surface = 0;     // >= 0: how much the residuals of neighbours are to agree, so that normals follow the frames
+  double surface = 0;  // >= 0: how much the residuals of neighbours are to agree, so that normals follow the frames
   LaplacianKind laplacian = LaplacianKind::rigidness;
   Start start = Start::parts;
   Quality quality = Quality::balanced;

@@ -16,11 +16,12 @@ namespace {
 
 constexpr Move kMoves[] = {{0, 3}, {1, 2}, {1, 0}, {2, 2}, {0, 6}, {2, 3}};
 
-constexpr double kPays = 1e-3;   // a move that lowers the value by less than this share does not pay
-constexpr double kAbove = 0.02;  // the search goes on from a move that ends this far above the best
-constexpr int kAstray = 12;      // moves in a row without a new best after which it is gone back to
-constexpr int kHeat = 3;         // moves of every start before the worse half is given up
-constexpr int kKicked = 8;       // patience after a kick
+constexpr double kPays = 1e-3;    // a move that lowers the value by less than this share does not pay
+constexpr double kAbove = 0.02;   // the search goes on from a move that ends this far above the best
+constexpr int kAstray = 12;       // moves in a row without a new best after which it is gone back to
+constexpr int kHeat = 3;          // moves of every start before the worse half is given up
+constexpr double kExact = 1e-11;  // of the energy: nothing is left to be found
+constexpr int kKicked = 8;        // patience after a kick
 
 /// What draws of one move depend on, so that a move can be repeated without those before it.
 std::uint64_t seed_of(std::uint64_t seed, int start, int move) {
@@ -103,9 +104,8 @@ Trial try_move(const Problem& problem, const SearchOptions& options, const Chain
 /// Moves are judged by threshold accepting [Dueck and Scheuer 1990]: what ends a little above the best is another
 /// minimum, from which other moves pay. Of a batch the lowest counts.
 void judge(std::vector<Trial>& batch, Chain& chain) {
-  const auto best = std::min_element(batch.begin(), batch.end(), [](const Trial& a, const Trial& b) {
-    return a.state.value < b.state.value;
-  });
+  const auto best = std::min_element(batch.begin(), batch.end(),
+                                     [](const Trial& a, const Trial& b) { return a.state.value < b.state.value; });
   const double most = highest_accepted(chain);
   const int before = chain.failures;
   const auto size = static_cast<int>(batch.size());
@@ -138,9 +138,8 @@ class Search {
     while (going_ && place_.heats) heat();
     while (going_ && climb()) {
     }
-    const auto best = std::min_element(
-        place_.chains.begin(), place_.chains.end(),
-        [](const Chain& a, const Chain& b) { return a.state.value < b.state.value; });
+    const auto best = std::min_element(place_.chains.begin(), place_.chains.end(),
+                                       [](const Chain& a, const Chain& b) { return a.state.value < b.state.value; });
     std::swap(initial_, best->state);
     return going_;
   }
@@ -204,6 +203,7 @@ class Search {
   /// One batch of the chain that is being followed, or the next one begun. False: the search is over.
   bool climb() {
     std::vector<Chain>& chains = place_.chains;
+    if (chains.front().state.value <= kExact * problem_.total_energy()) return false;
     const std::uint64_t move = move_work(problem_, options_, initial_.bones());
     if (chains.back().failures >= (chains.size() > 1 ? kKicked : options_.patience)) {
       if (chains.size() > 1) {

@@ -188,7 +188,8 @@ BoneGram bone_gram(const Problem& problem, const Eigen::MatrixXd& D) {
     for (int c = 0; c < 4; ++c) by_component.col(c * gram.padded + b) = D.col(4 * b + c);
   }
   if (problem.row_count() <= kExactRows) {
-    gram.exact_products = reduced_rows<Eigen::MatrixXd>(problem, problem.basis().cast<double>(), std::move(by_component));
+    gram.exact_products =
+        reduced_rows<Eigen::MatrixXd>(problem, problem.basis().cast<double>(), std::move(by_component));
   } else {
     gram.products = reduced_rows<Eigen::MatrixXf>(problem, problem.basis(), by_component.cast<float>());
   }

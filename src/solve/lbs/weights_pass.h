@@ -90,7 +90,7 @@ struct PassOptions {
   int swaps = 1;        // exchanges tried per vertex whose slots are full
   int swap_period = 1;  // only vertices with (v + phase) % swap_period == 0 try them
   int phase = 0;
-  int thorough_period = 0;  // the same for those that search their support thoroughly; 0: none
+  int thorough_period = 0;         // the same for those that search their support thoroughly; 0: none
   ExchangeWaits* waits = nullptr;  // of all vertices; null: nobody waits
   Smoothing smoothing;
   std::span<const std::uint8_t> locked;  // V or empty: vertices whose weights stay

@@ -11,13 +11,13 @@ namespace sinew::lbs {
 namespace {
 
 // Nanoseconds of the parts of an iteration (docs/algorithms/ssdr.md, "Work").
-constexpr double kProduct = 0.012;   // per multiply-add of DᵀY
-constexpr double kSum = 0.06;        // per multiply-add of C
-constexpr double kVertex = 150;      // per vertex
-constexpr double kSupport = 1.4;     // per vertex, influence and bone
-constexpr double kExchange = 4.5;    // per exchange, influence squared and bone
-constexpr double kRotation = 220;    // per bone, frame and sweep
-constexpr double kDense = 0.12;      // per multiply-add of M, D S and what bones exchange
+constexpr double kProduct = 0.012;  // per multiply-add of DᵀY
+constexpr double kSum = 0.06;       // per multiply-add of C
+constexpr double kVertex = 150;     // per vertex
+constexpr double kSupport = 1.4;    // per vertex, influence and bone
+constexpr double kExchange = 4.5;   // per exchange, influence squared and bone
+constexpr double kRotation = 220;   // per bone, frame and sweep
+constexpr double kDense = 0.12;     // per multiply-add of M, D S and what bones exchange
 
 constexpr double kUnitsPerSecond = 1e9;  // until it was measured
 

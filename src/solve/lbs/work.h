@@ -42,8 +42,8 @@ class Budget {
   double elapsed() const;
 
   double seconds_;
-  std::uint64_t limit_;    // 0: not settled
-  double begin_;           // of the clock
+  std::uint64_t limit_;  // 0: not settled
+  double begin_;         // of the clock
   std::uint64_t done_ = 0;
   std::uint64_t granted_ = 0;  // the most that was ever said to be affordable
 };

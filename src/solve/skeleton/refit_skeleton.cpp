@@ -18,23 +18,13 @@ void check_given(const Sequence& sequence, const Rig& given) {
   if (given.vertex_count() != sequence.vertex_count())
     throw Error(ErrorKind::input, fmt::format("the given rig has {} vertices, the sequence {}", given.vertex_count(),
                                               sequence.vertex_count()));
+  if (std::any_of(given.bones.begin(), given.bones.end(), [](const Bone& bone) { return bone.helper; }))
+    throw Error(ErrorKind::input, "the given rig has helper bones: its joints cannot be fitted anew around them");
   int roots = 0;
   for (const Bone& bone : given.bones) roots += bone.parent < 0 ? 1 : 0;
   if (roots != 1)
     throw Error(ErrorKind::input,
                 fmt::format("the given rig has {} bones without a parent: a hierarchy has one root", roots));
-}
-
-/// The hierarchy of a rig, its joints in the problem's units.
-JointTree tree_of(const Problem& problem, const Rig& given) {
-  JointTree tree;
-  tree.joint.resize(3, static_cast<Eigen::Index>(given.bone_count()));
-  for (std::size_t b = 0; b < given.bone_count(); ++b) {
-    tree.parent.push_back(given.bones[b].parent);
-    tree.joint.col(static_cast<Eigen::Index>(b)) =
-        (given.bones[b].head.cast<double>() - problem.scaling().center) * problem.scaling().scale;
-  }
-  return tree;
 }
 
 /// Bones with the given names and parents, heads at the fitted joints; tails go with their heads.
@@ -54,7 +44,7 @@ void place_given(const Problem& problem, const Rig& given, const JointTree& tree
 /// What fits to a given hierarchy start from: its tree, its motion in the problem's units and its weights.
 SkeletonFit start_of(const Problem& problem, const EdgeWeights* edges, const Rig& given, int slots,
                      const SkeletonOptions& options) {
-  SkeletonFit fit{&problem, edges, {}, tree_of(problem, given), slots, options.smoothness, 4, 0};
+  SkeletonFit fit{&problem, edges, {}, tree_in(problem, given), slots, options.smoothness, 4, 0};
   fit.state.D = motion_in(problem, given, std::vector<std::uint8_t>(given.bone_count(), 0), Transforms::rigid);
   fit.state.weights = weights_in(given, slots);
   return fit;

@@ -23,16 +23,17 @@
 namespace sinew::ssdr {
 namespace {
 
-constexpr double kTruncation = 0.01;              // E_RMS that the reduction of the whole problem may leave out
-constexpr double kSampleTruncation = 0.1;         // the same of the sample
-constexpr std::size_t kSampleVertices = 1250;     // vertices that stand for all while bones are looked for, at least
-constexpr std::size_t kSampleNumbers = 100000;    // and as many as bring so many numbers, up to
+constexpr double kTruncation = 0.01;            // E_RMS that the reduction of the whole problem may leave out
+constexpr double kSampleTruncation = 0.1;       // the same of the sample
+constexpr std::size_t kSampleVertices = 1250;   // vertices that stand for all while bones are looked for, at least
+constexpr std::size_t kSampleNumbers = 100000;  // and as many as bring so many numbers, up to
 constexpr std::size_t kMostSampled = 5000;
 constexpr Eigen::Index kLargestMotion = 1 << 21;  // numbers in D up to which several starts are kept beside each other
 constexpr int kThoroughPeriod = 8;                // one vertex in so many searches its support thoroughly at the end
 constexpr std::size_t kDenseWeights = 4000000;    // most weights of V·B for which a dense start is affordable
 constexpr int kMostIterations = 100;              // of the last stage
-constexpr int kSurfaceRounds = 16;                // after it
+constexpr int kFastIterations = 25;               // of the whole solve, where there is time for little more
+constexpr int kSurfaceRounds = 16;                // after the last stage
 
 /// What a solve carries from stage to stage.
 struct Solve {
@@ -61,6 +62,7 @@ RunOptions run_options(const SsdrOptions& options, int iterations, int influence
   run.tolerance = options.tolerance;
   run.influences = influences;
   run.bones.transforms = options.transforms;
+  run.reseed = true;
   return run;
 }
 
@@ -83,20 +85,12 @@ std::uint64_t usual_work(const Problem& problem, int bones, int influences) {
   return iteration_work(problem, bones, influences, problem.vertex_count() / 3);
 }
 
-/// What the qualities stand for: points on the same curve, of iterations on the sample and on all vertices. `best` goes
-/// on for as long as that helps.
+/// What `balanced` stands for, in iterations on the sample and on all vertices; `best` goes on for as long as that
+/// helps.
 std::uint64_t work_of(const Solve& solve, const Problem& part, int bones, int influences) {
   const std::uint64_t some = usual_work(part, bones, influences);
   const std::uint64_t all = usual_work(solve.problem, bones, influences);
-  switch (solve.options.quality) {
-    case Quality::fast:
-      return 60 * some + 12 * all;
-    case Quality::balanced:
-      return 800 * some + 60 * all;
-    case Quality::best:
-      break;
-  }
-  return 0;
+  return solve.options.quality == Quality::best ? 0 : 450 * some + 90 * all;
 }
 
 /// Connected patches of clusters count as parts of their own. The sample has no edges: all vertices are labelled.
@@ -159,9 +153,8 @@ void search(Solve& solve, const Sample& sample, const std::string& phase, std::u
   SearchOptions search;
   search.run = run_options(solve.options, 60, slots(solve.options, state.bones()));
   search.run.patient = true;
-  search.run.bones.sweeps = 1;
   if (state.D.size() > kLargestMotion) search.starts = 1;
-  if (solve.budget.limited()) search.kicks = std::numeric_limits<int>::max() / 2;
+  if (solve.options.time > 0 || solve.options.work > 0) search.kicks = std::numeric_limits<int>::max() / 2;
   search.threads = solve.problem.threads();
   search.seed = solve.options.seed;
   search.budget = &solve.budget;
@@ -203,42 +196,68 @@ int last_iterations(Solve& solve, const std::string& phase, bool resumed, int bo
   const std::string name = phase + " at most";
   if (resumed && checkpoint->finished.count(name) != 0)
     return static_cast<int>(saved_number(checkpoint->finished, name, 1, kMostIterations));
-  const std::uint64_t one = usual_work(solve.problem, bones, influences);
-  int iterations = kMostIterations;
+  const std::uint64_t one = usual_work(solve.problem, bones, influences) * (solve.options.surface > 0 ? 2 : 1);
+  const bool quick = solve.options.quality == Quality::fast && !solve.budget.limited();
+  int iterations = quick ? kFastIterations : kMostIterations;
   while (iterations > 2 && !solve.budget.affords(static_cast<std::uint64_t>(iterations) * one)) --iterations;
   if (checkpoint != nullptr) checkpoint->finished[name] = numbers({static_cast<double>(iterations)});
   return iterations;
+}
+
+/// Bones of all vertices without a search, where there is time for few iterations.
+FitState quick_state(Solve& solve, int bones) {
+  const StepTimer timer(solve.report, "initialise");
+  const SsdrOptions& options = solve.options;
+  const MotionClusters clusters = cluster_by_motion(
+      solve.problem, static_cast<std::size_t>(bones),
+      options.start == Start::flats ? flat_parts(solve.sequence, options, bones) : std::vector<Index>());
+  solve.budget.spend(4 * comparison_work(solve.problem, bones));
+  FitState state;
+  state.D = clusters.D;
+  state.weights = weights_of(clusters, slots(options, state.bones()));
+  return state;
+}
+
+/// Bones found on a sample, with weights for all vertices.
+FitState searched_state(Solve& solve, const Sample& sample, const std::string& phase, int bones) {
+  const SsdrOptions& options = solve.options;
+  const std::uint64_t all = usual_work(solve.problem, bones, slots(options, bones));
+  const std::uint64_t reserve = all * (solve.budget.affords(160 * all) ? 60 : 20);
+  FitState state;
+  if (resumes(options.checkpoint, phase)) {
+    const auto rows = static_cast<Eigen::Index>(3 * solve.problem.frame_count());
+    state.D = saved_array(options.checkpoint->earlier->arrays, "motion", rows, -1);
+  } else {
+    const StepTimer timer(solve.report, "initialise");
+    state = initial_state(solve, sample, bones, reserve);
+  }
+  if (!solve.cancelled()) search(solve, sample, phase, reserve, state);
+  state.weights = spread_weights(solve.problem.adjacency(), sample.chosen, state.weights);
+  state.waits = {};
+  if (sample.chosen.size() < solve.problem.vertex_count()) settle_supports(solve, slots(options, state.bones()), state);
+  return state;
 }
 
 FitState fit(Solve& solve, int bones) {
   const SsdrOptions& options = solve.options;
   const std::string searching = fmt::format("search {} bones", bones);
   const std::string iterating = fmt::format("iterate {} bones", bones);
-  const bool in_search = resumes(options.checkpoint, searching);
   const bool in_iteration = resumes(options.checkpoint, iterating);
   FitState state;
   if (in_iteration) {
     const auto rows = static_cast<Eigen::Index>(3 * solve.problem.frame_count());
     state.D = saved_array(options.checkpoint->earlier->arrays, "motion", rows, -1);
   } else {
-    const Sample sample = sample_of(solve);
     const int K = slots(options, bones);
-    const std::uint64_t all = usual_work(solve.problem, bones, K);
     solve.budget = Budget(options.time, work_limit(options));
-    if (!solve.budget.limited()) solve.budget = Budget(0, work_of(solve, sample.problem, bones, K));
-    const std::uint64_t reserve =
-        all * (solve.budget.affords(160 * all) ? 40 : solve.budget.affords(60 * all) ? 16 : 5);
-    if (in_search) {
-      const auto rows = static_cast<Eigen::Index>(3 * solve.problem.frame_count());
-      state.D = saved_array(options.checkpoint->earlier->arrays, "motion", rows, -1);
+    const bool sampled = options.quality != Quality::fast || solve.budget.limited();
+    if (sampled && solve.budget.affords(60 * usual_work(solve.problem, bones, K))) {
+      const Sample sample = sample_of(solve);
+      if (!solve.budget.limited()) solve.budget = Budget(0, work_of(solve, sample.problem, bones, K));
+      state = searched_state(solve, sample, searching, bones);
     } else {
-      const StepTimer timer(solve.report, "initialise");
-      state = initial_state(solve, sample, bones, reserve);
+      state = quick_state(solve, bones);
     }
-    if (!solve.cancelled()) search(solve, sample, searching, reserve, state);
-    state.weights = spread_weights(solve.problem.adjacency(), sample.chosen, state.weights);
-    state.waits = {};
-    if (sample.chosen.size() < solve.problem.vertex_count()) settle_supports(solve, slots(options, state.bones()), state);
   }
   const StepTimer timer(solve.report, "iterate");
   const int K = slots(options, state.bones());
@@ -377,8 +396,14 @@ Rig solve_ssdr(const Sequence& sequence, const SsdrOptions& options, FitReport& 
     report.remark = fmt::format("{} bones came out of {} asked for: the mesh has only {} vertices", state.bones(),
                                 options.bones, sequence.vertex_count());
   }
-  report.work = static_cast<double>(solve.budget.amount()) / kWorkUnit;
-  report.work_per_second = solve.budget.rate() / kWorkUnit;
+  if (options.time > 0 && !to_error && !solve.cancelled()) {
+    report.remark =
+        fmt::format("{:.1f} s came to --work {}, at {:.0f} a second: that gives the same bits again", options.time,
+                    static_cast<double>(solve.budget.amount()) / kWorkUnit, solve.budget.rate() / kWorkUnit);
+  }
+  if (sequence.frames.paging() != nullptr && problem.reduced())
+    report.remark += fmt::format("{}trajectories in a basis of {} directions, which leaves out {:.2g} E_RMS",
+                                 report.remark.empty() ? "" : "; ", problem.row_count(), problem.left_out());
   const int K = slots(options, state.bones());
   if (options.optimize_rest && !solve.cancelled()) {
     const StepTimer timer(report, "rest pose");

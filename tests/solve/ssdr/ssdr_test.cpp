@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 #include <numeric>
 #include <random>
 #include <set>
@@ -209,6 +210,54 @@ TEST(Ssdr, UnitsAndPlaceOfACharacterDoNotMatter) {
     // There floats are so coarse that the frames themselves differ.
     EXPECT_NEAR(solved_error(placed(sequence, 100, {1e5, -3e4, 5e4}), options), error, 3e-2 * error);
   }
+}
+
+Sequence creature() {
+  CharacterOptions character;
+  character.vertices = 1600;
+  character.walk_frames = 12;
+  character.bulge = 0.3;
+  character.wobble = 0.02;
+  character.threads = 1;
+  return make_character(character).sequence;
+}
+
+TEST(Ssdr, ASurfaceTermBringsNormalsCloserForLittleDistance) {
+  const Sequence sequence = creature();
+  SsdrOptions options = options_for(8);
+  options.work = 300;
+  FitReport report;
+  const Errors plain = evaluate(solve_ssdr(sequence, options, report), sequence, 1);
+  options.surface = 1;
+  const Errors smooth = evaluate(solve_ssdr(sequence, options, report), sequence, 1);
+  EXPECT_LT(smooth.normal_degrees, 0.99 * plain.normal_degrees);
+  EXPECT_LT(smooth.e_rms, 1.06 * plain.e_rms);
+}
+
+TEST(Ssdr, MoreWorkIsWorthIt) {
+  const Sequence sequence = creature();
+  SsdrOptions options = options_for(10);
+  double before = std::numeric_limits<double>::infinity();
+  for (const double work : {4.0, 400.0, 2000.0}) {
+    options.work = work;
+    const double error = solved_error(sequence, options);
+    EXPECT_LT(error, (work < 1000 ? 0.97 : 1.01) * before) << work;
+    before = error;
+  }
+}
+
+TEST(Ssdr, AnAmountOfWorkGivesTheSameBitsForAnyThreadCount) {
+  const Sequence sequence = creature();
+  SsdrOptions options = options_for(7);
+  options.work = 150;
+  FitReport report;
+  const Rig one = solve_ssdr(sequence, options, report);
+  options.threads = 3;
+  const Rig three = solve_ssdr(sequence, options, report);
+  EXPECT_EQ(one.weights.values, three.weights.values);
+  EXPECT_EQ(one.weights.bones, three.weights.bones);
+  for (std::size_t f = 0; f < one.frame_count(); ++f)
+    for (std::size_t b = 0; b < one.bone_count(); ++b) EXPECT_TRUE(one.motion(f, b) == three.motion(f, b));
 }
 
 TEST(Ssdr, TheOrderOfFramesDoesNotMatter) {
