@@ -7,7 +7,18 @@ needPackages();
 globalThis.XMLHttpRequest ??= class {};
 const { NullEngine, Scene, ImportMeshAsync, Logger } = await import('@babylonjs/core/index.js');
 await import('@babylonjs/loaders/glTF/index.js');
+const { MeshoptCompression } = await import('@babylonjs/core/Meshes/Compression/meshoptCompression.js');
+const { MeshoptDecoder } = await import('three/examples/jsm/libs/meshopt_decoder.module.js');
 Logger.LogLevels = Logger.ErrorLogLevel;
+await MeshoptDecoder.ready;
+// Babylon loads its decoder from the network; this is the same decoder from a package.
+MeshoptCompression._Default = {
+  decodeGltfBufferAsync: async (source, count, stride, mode, filter) => {
+    const out = new Uint8Array(count * stride);
+    MeshoptDecoder.decodeGltfBuffer(out, count, stride, source, mode, filter);
+    return out;
+  },
+};
 
 const kTolerance = 1e-5;
 
