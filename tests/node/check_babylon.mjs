@@ -21,6 +21,7 @@ MeshoptCompression._Default = {
 };
 
 const kTolerance = 1e-5;
+const kRounded = 3e-5;  // quaternions of 16 bits are off unit length
 
 /** glTF mesh and primitive of a Babylon mesh, from the pointers that the loader leaves on it. */
 function placeOf(mesh) {
@@ -70,7 +71,7 @@ await runCases(readCases(process.argv[2], false), async (entry) => {
   }
   engine.dispose();
   return {
-    problem: largest <= kTolerance ? '' : `frame ${worst} differs by ${largest} of the diagonal`,
+    problem: largest <= (/^packed-(?!lossless)/.test(entry.name) ? kRounded : kTolerance) ? '' : `frame ${worst} differs by ${largest} of the diagonal`,
     note: `${entry.frames.length} frames, largest difference ${largest.toExponential(1)}`,
   };
 });
