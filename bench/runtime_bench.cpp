@@ -135,6 +135,30 @@ void verify(Bench& b) {
     }
 }
 
+/// What somebody writes who needs skinning today: four influences, positions and normals by the linear formula, no
+/// thought of lanes. The compiler may do with it what it likes.
+void plain_loop(Bench& b) {
+  const std::uint16_t* index = b.weights.indices16.data();
+  const float* weight = b.weights.values.data();
+  for (std::size_t v = 0; v < b.vertices; ++v) {
+    float m[16] = {};
+    for (std::size_t k = 0; k < 4; ++k) {
+      const float* bone = b.palette.data() + 16 * std::size_t{index[4 * v + k]};
+      for (std::size_t i = 0; i < 16; ++i) m[i] += weight[4 * v + k] * bone[i];
+    }
+    const float* p = b.rest.data() + 3 * v;
+    const float* n = b.normals.data() + 3 * v;
+    float turned[3];
+    for (std::size_t i = 0; i < 3; ++i) {
+      b.out[3 * v + i] = m[i] * p[0] + m[4 + i] * p[1] + m[8 + i] * p[2] + m[12 + i];
+      turned[i] = m[i] * n[0] + m[4 + i] * n[1] + m[8 + i] * n[2];
+    }
+    const float squared = turned[0] * turned[0] + turned[1] * turned[1] + turned[2] * turned[2];
+    const float scale = squared > 0 ? 1 / std::sqrt(squared) : 0;
+    for (std::size_t i = 0; i < 3; ++i) b.out_normals[3 * v + i] = scale * turned[i];
+  }
+}
+
 double bytes_per_vertex(const Bench& b) {
   const double weights = static_cast<double>(b.weights.values.size() * 4 + b.weights.indices16.size() * 2 +
                                              b.weights.indices32.size() * 4);
@@ -166,6 +190,35 @@ void out_of_cache(std::size_t vertices) {
   line("  two-layer, 4 blends/vertex", t[3], vertices, t[3] / t[1], "LBS K=4");
 }
 
+/// Positions and normals, four influences: the kernels, the loop, and the kernels where results do not lie at the same
+/// place of a page as what is read (arrays of this size begin at the start of one).
+void beside_a_plain_loop() {
+  constexpr std::size_t kVertices = 10000;
+  std::printf("positions and normals of %zu vertices, 4 influences\n", kVertices);
+  Bench b = make_bench(kVertices, 30, 4, 0);
+  connect(b, Normals::linear);
+  Bench apart = make_bench(kVertices, 30, 4, 0);
+  apart.out.resize(apart.out.size() + 512);
+  apart.out_normals.resize(apart.out_normals.size() + 512);
+  connect(apart, Normals::linear);
+  apart.poses.positions.data = apart.out.data() + 336;
+  apart.poses.normals.data = apart.out_normals.data() + 464;
+  const std::vector<double> t = race({[&] { plain_loop(b); }, [&] { sinew_skin(&b.model, &b.poses); },
+                                      [&] { sinew_skin(&apart.model, &apart.poses); }},
+                                     40, 5);
+  const std::vector<float> ours = b.out_normals;
+  plain_loop(b);
+  for (std::size_t i = 0; i < ours.size(); ++i)
+    if (std::abs(ours[i] - b.out_normals[i]) > 1e-4F) {
+      std::fprintf(stderr, "runtime_bench: float %zu of the normals is %g, the loop says %g\n", i, ours[i],
+                   b.out_normals[i]);
+      std::exit(1);
+    }
+  line("  plain C++ loop", t[0], kVertices, 1, "the loop");
+  line("  sinew_skin", t[1], kVertices, t[0] / t[1], "faster than the loop");
+  line("  sinew_skin, arrays apart", t[2], kVertices, t[0] / t[2], "faster than the loop");
+}
+
 void in_cache() {
   constexpr std::size_t kVertices = 10000;  // 480 kB with 4 influences
   std::printf("in the second-level cache, %zu vertices\n", kVertices);
@@ -194,6 +247,7 @@ int main(int argc, char** argv) {
   const std::size_t vertices = argc == 3 && std::string(argv[1]) == "--vertices" ? std::stoul(argv[2]) : 1'000'000;
   std::printf("runtime target: %s\n", sinew_runtime_target());
   out_of_cache(vertices);
+  beside_a_plain_loop();
   in_cache();
   return 0;
 }

@@ -27,7 +27,7 @@ function(sinew_reuse_precompiled target owner)
 endfunction()
 
 # sinew_unite(TARGET SOURCES): sources of one folder (a room) in one translation unit, those that lie in the target's own
-# folder eight at a time. Each template is then instantiated once per room instead of once per source.
+# folder twelve at a time. Each template is then instantiated once per room instead of once per source.
 function(sinew_unite target)
   if(NOT SINEW_UNITE)
     return()
@@ -37,7 +37,7 @@ function(sinew_unite target)
   foreach(source ${ARGN})
     get_filename_component(room ${source} DIRECTORY)
     if(room STREQUAL "" OR IS_ABSOLUTE ${source})
-      math(EXPR room "${loose} / 8")
+      math(EXPR room "${loose} / 12")
       math(EXPR loose "${loose} + 1")
     endif()
     set_source_files_properties(${source} PROPERTIES UNITY_GROUP "room_${room}")

@@ -1,110 +1,162 @@
 // Which published figure is set beside which run of the program. A job is one chain of commands; a figure is one number
-// taken from what the chain printed.
+// taken from what the chain printed (`pick`), or from the run of another figure (`from`).
 import { readFileSync } from 'node:fs';
+import { EXACT_BONES, HIS20_FACTOR, JT05_INPUTS, KNOWN_MODELS, setOf } from './sets.mjs';
 
-// Names that the papers use for the same sequence.
-const SETS = {
-  'horse-gallop': 'horse-gallop', 'horse-poses': 'horse-poses', 'cat-poses': 'cat-poses', 'lion-poses': 'lion-poses',
-  'elephant-poses': 'elephant-poses', pcow: 'pcow', elasticCow: 'pcow', pdance: 'pdance', dance: 'pdance', samba: 'samba',
-  chickenCrossing: 'chickenCrossing', chicken: 'chickenCrossing', horse: 'horse-gallop', cylinder: 'cylinder', cube: 'cube',
-  cheburashka: 'cheburashka',
-};
-const LD14_SETS = { ...SETS, cow: 'pcow' };  // "cow" of Le 2014 is pcow; that of Liu 2020 is another mesh
-
-// Bones of the exact models, which Liu 2020 states in Table 5 only.
-const EXACT_BONES = { cylinder: 4, cube: 4, cheburashka: 11 };
-
-// Liu 2020 normalises by half the bounding-box diagonal; in our unit its figures are larger by about this factor.
-const HIS20_FACTOR = {
-  'cat-poses': 1.12, 'lion-poses': 1.14, 'horse-poses': 1.17, 'horse-gallop': 1.17, 'elephant-poses': 1.24, pcow: 1.16,
-  pdance: 1.15, chickenCrossing: 1.27, samba: 1.11,
-};
-
-// `quality` is what each table's solves are run at unless the command line says otherwise.
-export const TABLES = {
-  'LD14 3.1': { quality: 'balanced', title: 'Skeletons (Le 2014, Table 3.1)', unit: 'RMSE, % of the diagonal', note: 'Strict joints, as written.' },
-  'LD14 3.3': { quality: 'balanced', title: 'Rigid bones, four influences (Le 2014, Table 3.3)', unit: 'E_RMS', note: 'Corrected rows have rank 5. What `--quality best` reaches is in algorithms/ssdr.md.' },
-  'LD13 3 SD': { quality: 'balanced', title: 'Affine bones, 4, 8 or all influences (Le 2013, Table 3, columns SD)', unit: 'E_RMS', note: '' },
-  'LD13 2': { quality: 'fast', title: 'Two-layer compression, weights alone (Le 2013, Table 2)', unit: 'Δ_W × 1000', note: 'Each on its own dense model, so the inputs differ; the rows of k-largest and smooth are baselines and left out of the mean.' },
-  'LD13 3': { quality: 'fast', title: 'Two-layer compression and weight reduction (Le 2013, Table 3)', unit: 'E_RMS', note: 'Each on its own dense model, so the inputs differ; the rows of k-largest, smooth, geometry and poisson are baselines and left out of the mean.' },
-  'JT05 1': { quality: 'balanced', title: 'Skinning Mesh Animations (James & Twigg 2005, Table 1)', unit: 'distortion, %', note: 'ε = 0.05, at most four influences; the dance of the paper has 181 of our 201 frames.' },
-  'JT05 1 paper': { quality: 'balanced', title: 'The same by the steps of the paper alone', unit: 'distortion, %', note: 'With `--iterations 0`, so bones and weights are not refitted to each other; the rest pose of the horse is the first frame (`--rest 0`), the dance has its first 181 frames (`--frames 0:181`).' },
-  'HIS20 2': { quality: 'balanced', title: 'Affine bones, four influences (Kavan 2010 as given in Liu 2020, Table 2)', unit: 'E_RMS', note: 'Kavan 2010 also optimises the rest pose.' },
-  'HIS20 3': { quality: 'balanced', title: 'Flats, dense weights (Liu 2020, Tables 2 and 3)', unit: 'E_RMS', note: 'Published values are as printed; Liu 2020 normalises by half the bounding-box diagonal, in our unit they are 1.1 to 1.3 times larger.' },
-  'HIS20 B2': { quality: 'best', title: 'Flats of exact models (Liu 2020, Table B2)', unit: 'E_RMS', note: 'The true error is zero.' },
-};
-
-const published = () => readFileSync(new URL('published.tsv', import.meta.url), 'utf8').trim().split('\n').slice(1).map((line) => {
+export const published = () => readFileSync(new URL('published.tsv', import.meta.url), 'utf8').trim().split('\n').slice(1).map((line, row) => {
   const [paper, table, dataset, bones, method, variant, metric, value] = line.split('\t');
-  return { paper, table, dataset, bones, method, variant, metric, value: Number(value), printed: value };
+  return { row, paper, table, dataset, bones, method, variant, metric, value: Number(value), printed: value };
 });
 
 const solve = (set, ...options) => ['solve', { set }, ...options.map(String)];
-const corrected = (set, rank) => ['correct', { rig: 0 }, { set }, '--rank', String(rank)];
+const correct = (set, rank) => ['correct', { rig: 0 }, { set }, '--rank', String(rank)];
 
-// What James & Twigg had, as far as it can be told: the rest pose of our horse is none of its frames, and with the first
-// frame instead their figures are met; their dance had 181 frames.
-const JT05_INPUTS = { 'horse-gallop': ['--rest', '0'], pdance: ['--frames', '0:181'] };
+/** What the figures of one published row share. */
+const figureOf = (row, set) => (table, label, rest) => ({ table, set, bones: row.bones, label, published: row.printed, row: row.row, ...rest });
 
-/** The command and the place of the number for one published row, or null when we have no such run. */
+/** A column of a table of methods: theirs by name, ours from another figure. */
+const column = (row, set, table, name, from, pick = 'ours') =>
+  ({ ...figureOf(row, set)(table, '', { column: name, from, pick }), id: `${table} ${set} ${row.bones} ${name}` });
+
+function skeletons(row, set, figure) {
+  const { method, metric, bones } = row;
+  const told = `LD14 3.1 ${set} ${bones} skeleton`;
+  const open = [solve(set, '--skeleton')];
+  if (metric === 'time_min') return [column(row, set, 'LD14 3.1 time', method === 'Proposed' ? 'Le 2014' : method, told, 'minutes')];
+  if (method !== 'Proposed') return [column(row, set, 'LD14 3.1 methods', method, told)];
+  if (metric === 'bones') return [figure('LD14 3.1 open', 'bones', { chain: open, pick: 'bones', fact: true })];
+  return [figure('LD14 3.1', 'skeleton', { chain: [solve(set, '--skeleton', '--max-bones', bones)], pick: 'rmse_percent' }),
+    figure('LD14 3.1 open', 'skeleton', { chain: open, pick: 'rmse_percent' }),
+    column(row, set, 'LD14 3.1 methods', 'Le 2014', told)];
+}
+
+function rigidBones(row, set, figure) {
+  const { paper, method, variant, metric, bones } = row;
+  const corrected = variant === 'rank5-corrected';
+  const label = corrected ? 'rigid, corrected' : 'rigid';
+  const rigid = solve(set, '--bones', bones, '--influences', 4, '--transforms', 'rigid');
+  const chain = corrected ? [rigid, correct(set, 5)] : [rigid];
+  const own = method === 'Proposed' || method === 'SSDR';
+  const slides = paper === 'SSDR12';
+  const name = own ? (slides ? 'SSDR' : 'Le 2014') : method;
+  const told = `LD14 3.3 ${set} ${bones} ${label}`;
+  if (metric === 'time_min') {
+    const time = column(row, set, 'LD14 3.3 time', slides ? `${name}, slides` : name, `LD14 3.3 ${set} ${bones} rigid`, 'minutes');
+    return [{ ...time, fromElse: `LD14 3.3 methods ${set} ${bones} ${name} rigid` }];
+  }
+  const beside = { ...column(row, set, slides ? 'SSDR12 slides' : 'LD14 3.3 methods', name, told), label };
+  beside.id += ` ${label}`;
+  return [...(own && !slides ? [figure('LD14 3.3', label, { chain, pick: 'e_rms' })] : []), { ...beside, chain, otherwise: 'e_rms' }];
+}
+
+/** A model of many influences first, then its reduction or compression to fewer. */
+function compression(row, set, figure) {
+  const [, from, to, examples] = /^(dense|8b\/v)->(\d)b\/v, (w\/o?) examples$/.exec(row.variant);
+  const dense = solve(set, '--bones', row.bones, '--influences', from === 'dense' ? 'all' : 8, '--transforms', 'affine');
+  const seen = examples === 'w/' ? ['--examples', { set }] : [];
+  const reduce = (method) => ['reduce', { rig: 0 }, '--influences', to, '--method', method, '--refit', 'never', ...seen];
+  const compress = (...more) => ['compress', { rig: 0 }, '--blends-per-vertex', to, ...(from === 'dense' ? [] : ['--force']), ...seen, ...more];
+  const [table, pick] = row.table === '2' ? ['LD13 2', 'delta_w_x1000'] : ['LD13 3', 'e_rms'];
+  const way = from === 'dense' && to === '4' ? '' : `${from === 'dense' ? 'dense' : '8'} → ${to}, `;
+  const one = (label, step, rest = {}) => figure(table, way + label, { chain: [dense, step], pick, ...rest });
+  if (row.method === 'ours-wo-ex') return [one('two-layer', compress())];
+  if (row.method === 'ours-w-ex')
+    return [one('two-layer, examples', compress(), { aside: true }), one('two-layer, examples, motion kept', compress('--keep-motion'))];
+  return [one(row.method, reduce({ 'k-largest': 'largest' }[row.method] ?? row.method), { baseline: true })];
+}
+
+function skinningMeshAnimations(row, set, figure) {
+  const { variant, metric } = row;
+  const epsilon = variant.startsWith('eps=0.10') ? 0.1 : 0.05;
+  const parts = variant.split(',').filter((part) => part && !part.startsWith('eps='));
+  const options = ['--method', 'sma', '--epsilon', epsilon];
+  const inputs = JT05_INPUTS[set] ?? [];
+  const by = (kind, weights) => solve(set, ...options, '--transforms', kind === 'Flex' ? 'affine' : 'rigid', '--weights', weights.toLowerCase(), '--iterations', 0);
+  const fact = (label, kind, pick) => [{ ...figure('JT05 1 facts', label, { chain: [by(kind, 'NNLS')], pick, fact: true }), inputs }];
+  if (metric === 'bones') return fact('bones', 'Rigid', 'bones');
+  if (metric === 'near_rigid_fraction') return fact('η', 'Rigid', 'near_rigid_fraction');
+  if (metric === 'compress_ratio') return fact(`compression, ${parts[0]}`, parts[0], 'compression_ratio');
+  if (metric === 'time_min') return [column(row, set, 'JT05 1 time', parts[0], `JT05 1 paper ${set} ${row.bones} Flex, NNLS, plain`, 'minutes')];
+  const [kind, weights, rank] = parts;
+  const label = `${kind}, ${weights}, ${rank.replace('rank0', 'plain').replace('rank10', 'rank 10')}`;
+  const all = [...options, '--transforms', kind === 'Flex' ? 'affine' : 'rigid', '--weights', weights.toLowerCase()];
+  const chain = (...more) => [solve(set, ...all, ...more), ...(rank === 'rank10' ? [correct(set, 10)] : [])];
+  return [{ ...figure('JT05 1 paper', label, { chain: chain('--iterations', 0), pick: 'distortion_percent' }), inputs },
+    figure('JT05 1', label, { chain: chain(), pick: 'distortion_percent' })];
+}
+
+/** Exact models: errors of positions, and of transforms and weights where these are known. */
+function exactModels(row, set, figure) {
+  const { table, variant, metric } = row;
+  const bones = EXACT_BONES[row.dataset];
+  const exact = (name, label, pick, ...options) => [{
+    ...figure(name, label, { chain: [solve(set, '--method', 'flats', '--bones', bones, ...options)], pick, truth: pick !== 'e_rms' }),
+    bones: String(bones),
+  }];
+  if (metric !== 'E_RMS' && !KNOWN_MODELS.has(set)) return [];
+  const vertices = metric === 'E_RMS' ? 'e_rms' : 'vertex_transform_error';
+  const of = (label) => (metric === 'E_RMS' ? label : `${label}, transforms`);
+  if (table === '1') return exact('HIS20 1', of(variant), vertices, '--quantile', Number(variant.replace('%', '')) / 100);
+  if (table === 'B2' && variant === 'flat-opt-10it,unconstrained,one-ring') return exact('HIS20 B2', of('flats'), vertices);
+  if (table === '5' && metric === 'transform_error') return exact('HIS20 5', 'transforms of the bones', 'transform_error');
+  if (table === '5' && metric === 'weight_error') return exact('HIS20 5', 'weights', 'weight_error');
+  return [];
+}
+
+function flats(row, set, figure) {
+  const { table, method, metric, bones } = row;
+  const dense = solve(set, '--method', 'flats', '--bones', bones);
+  const own = `HIS20 3 ${set} ${bones} flats`;
+  const kavan = `HIS20 2 ${set} ${bones} kavan`;
+  if (metric === 'time_min') {
+    const name = { Proposed: 'Liu 2020', KSO10: 'Kavan 2010', SSDR: 'SSDR' }[method];
+    return [column(row, set, 'HIS20 time', name, method === 'Proposed' || method === 'SSDR' ? own : kavan, 'minutes')];
+  }
+  if (table === '4') {
+    const name = method === 'Proposed' ? 'Liu 2020' : method;
+    if (metric === 'bpfv' && method !== 'Proposed') return [column(row, set, 'HIS20 4', 'bits of LDJ19', own)];
+    if (metric === 'bpfv')
+      return [column(row, set, 'HIS20 4', 'bits', own),
+        figure('HIS20 4 packed', 'bits', { chain: [dense, ['compress', { rig: 0 }, '--examples', { set }, '--pack']], pick: 'bits', fact: true })];
+    if (method === 'Proposed')
+      return [column(row, set, 'HIS20 4', name, own),
+        figure('HIS20 4 packed', 'E_RMS', { chain: [dense, ['compress', { rig: 0 }, '--examples', { set }, '--pack']], pick: 'e_rms', factor: HIS20_FACTOR[set] })];
+    return [column(row, set, 'HIS20 4', name, own)];
+  }
+  if (method === 'KSO10') return [figure('HIS20 2', 'kavan', { chain: [solve(set, '--method', 'kavan', '--bones', bones)], pick: 'e_rms' })];
+  if (method === 'SSDR')
+    return [figure('HIS20 3 SSDR', 'affine, K = 4', { chain: [solve(set, '--bones', bones, '--influences', 4, '--transforms', 'affine')], pick: 'e_rms', factor: HIS20_FACTOR[set] })];
+  return [figure('HIS20 3', 'flats', { chain: [dense], pick: 'e_rms', factor: HIS20_FACTOR[set] })];
+}
+
+/** The figures of one published row: none when we have no such run. */
 function match(row) {
-  const { paper, table, method, variant, metric, bones } = row;
-  const set = (paper === 'LD14' ? LD14_SETS : SETS)[row.dataset];
-  if (!set) return null;
-  const found = (name, label, chain, pick) => ({ table: name, set, bones, label, published: row.printed, chain, pick });
-  if (paper === 'LD14' && table === '3.1' && method === 'Proposed' && metric === 'RMSE_bbox')
-    return found('LD14 3.1', 'skeleton', [solve(set, '--skeleton', '--max-bones', bones)], 'rmse_percent');
-  if (paper === 'LD14' && table === '3.3' && method === 'Proposed' && metric === 'E_RMS') {
-    const rigid = solve(set, '--bones', bones, '--influences', 4, '--transforms', 'rigid');
-    return variant === 'rank5-corrected' ? found('LD14 3.3', 'rigid, corrected', [rigid, corrected(set, 5)], 'e_rms') : found('LD14 3.3', 'rigid', [rigid], 'e_rms');
+  const { paper, table, method, metric, bones } = row;
+  const set = setOf(row);
+  if (!set) return [];
+  const figure = figureOf(row, set);
+  if (paper === 'LD14' && table === '3.1') return skeletons(row, set, figure);
+  if (paper === 'LD14' || paper === 'SSDR12') return rigidBones(row, set, figure);
+  if (paper === 'LD13' && method === 'SD') {
+    const influences = { '4b/v': 4, '8b/v': 8, dense: 'all' }[row.variant];
+    return [figure('LD13 3 SD', `affine, ${influences === 'all' ? 'dense' : `K = ${influences}`}`, { chain: [solve(set, '--bones', bones, '--influences', influences, '--transforms', 'affine')], pick: 'e_rms' })];
   }
-  if (paper === 'LD13' && table === '3' && method === 'SD') {
-    const influences = { '4b/v': 4, '8b/v': 8, dense: 'all' }[variant];
-    return found('LD13 3 SD', `affine, ${influences === 'all' ? 'dense' : `K = ${influences}`}`, [solve(set, '--bones', bones, '--influences', influences, '--transforms', 'affine')], 'e_rms');
-  }
-  if (paper === 'LD13' && variant.startsWith('dense->4b/v')) return compression(row, set, found);
-  if (paper === 'JT05' && metric === 'E_percent') {
-    const [kind, weights, rank] = variant.split(',');
-    const label = variant.replace('rank0', 'plain').replace('rank10', 'rank 10').replaceAll(',', ', ');
-    const options = ['--method', 'sma', '--epsilon', 0.05, '--transforms', kind === 'Flex' ? 'affine' : 'rigid', '--weights', weights.toLowerCase()];
-    const chain = (...more) => [solve(set, ...options, ...more), ...(rank === 'rank10' ? [corrected(set, 10)] : [])];
-    const inputs = JT05_INPUTS[set] ?? [];
-    return [found('JT05 1', label, chain(), 'distortion_percent'),
-      { ...found('JT05 1 paper', label, chain('--iterations', 0), 'distortion_percent'), inputs }];
-  }
-  if (paper === 'HIS20' && table === '2' && method === 'KSO10' && metric === 'E_RMS')
-    return found('HIS20 2', 'kavan', [solve(set, '--method', 'kavan', '--bones', bones)], 'e_rms');
-  if (paper === 'HIS20' && (table === '2' || table === '3') && method === 'Proposed' && metric === 'E_RMS')
-    return { ...found('HIS20 3', 'flats', [solve(set, '--method', 'flats', '--bones', bones)], 'e_rms'), factor: HIS20_FACTOR[set] };
-  if (paper === 'HIS20' && table === 'B2' && variant === 'flat-opt-10it,unconstrained,one-ring' && metric === 'E_RMS')
-    return { ...found('HIS20 B2', 'flats', [solve(set, '--method', 'flats', '--bones', EXACT_BONES[row.dataset])], 'e_rms'), bones: String(EXACT_BONES[row.dataset]) };
-  return null;
+  if (paper === 'LD13') return compression(row, set, figure);
+  if (paper === 'JT05') return skinningMeshAnimations(row, set, figure);
+  if (['2', '3', '4'].includes(table) && (metric === 'E_RMS' || metric === 'time_min' || metric === 'bpfv')) return flats(row, set, figure);
+  return exactModels(row, set, figure);
 }
 
-/** Dense rig first, then the reduction or compression of it to four blends per vertex. */
-function compression(row, set, found) {
-  const dense = solve(set, '--bones', row.bones, '--influences', 'all', '--transforms', 'affine');
-  const examples = row.variant.endsWith('w/ examples') ? ['--examples', { set }] : [];
-  const steps = {
-    'k-largest': ['reduce', { rig: 0 }, '--influences', '4', '--method', 'largest', '--refit', 'never'],
-    smooth: ['reduce', { rig: 0 }, '--influences', '4', '--method', 'smooth', '--refit', 'never'],
-    geometry: ['reduce', { rig: 0 }, '--influences', '4', '--method', 'geometry', '--refit', 'never', ...examples],
-    poisson: ['reduce', { rig: 0 }, '--influences', '4', '--method', 'poisson', '--refit', 'never', ...examples],
-    'ours-wo-ex': ['compress', { rig: 0 }, '--blends-per-vertex', '4'],
-    'ours-w-ex': ['compress', { rig: 0 }, '--blends-per-vertex', '4', ...examples],
-  };
-  const step = steps[row.method];
-  if (!step) return null;
-  const label = { 'ours-wo-ex': 'two-layer', 'ours-w-ex': 'two-layer, examples' }[row.method] ?? row.method;
-  const figure = row.table === '2' ? found('LD13 2', label, [dense, step], 'delta_w_x1000') : found('LD13 3', label, [dense, step], 'e_rms');
-  return { ...figure, baseline: !row.method.startsWith('ours') };
-}
-
-/** Every figure that can be set beside a published one. */
+/** Every figure that can be set beside a published one. Where no other figure has the run, a figure has its own. */
 export function figures() {
-  return published().flatMap((row) => match(row) ?? []).map((figure) => ({
-    ...figure, id: `${figure.table} ${figure.set} ${figure.bones} ${figure.label}`,
-  }));
+  const all = published().flatMap(match).map((figure) => ({ ...figure, id: figure.id ?? `${figure.table} ${figure.set} ${figure.bones} ${figure.label}` }));
+  const runs = new Set(all.filter((figure) => !figure.from).map((figure) => figure.id));
+  const done = all.map(({ chain, otherwise, fromElse, ...figure }) => {
+    if (figure.from && !runs.has(figure.from) && chain) return { ...figure, from: undefined, chain, pick: otherwise };
+    return figure.from ? { ...figure, fromElse } : { ...figure, chain };
+  });
+  const known = new Set(done.filter((figure) => figure.chain).map((figure) => figure.id));
+  return done.map(({ fromElse, ...figure }) => (figure.from && !known.has(figure.from) && fromElse ? { ...figure, from: fromElse } : figure));
 }
 
 // A few cheap rows that touch every method; their stored values are in expected.json.

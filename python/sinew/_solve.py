@@ -61,6 +61,7 @@ def solve(
     free_joints: Optional[bool] = None,
     keep_all_bones: Optional[bool] = None,
     symmetric: Optional[bool] = None,
+    drive_helpers: Optional[bool] = None,
     root: Optional[str] = None,
     checkpoint: Union[str, os.PathLike[str], None] = None,
     checkpoint_seconds: float = 60.0,
@@ -105,7 +106,9 @@ def solve(
       surface       how much normals count beside distances, 0 to 1000 (0). ssdr.
       skeleton      True is method='skeleton'.
       rig           a Rig of the same mesh to fit, and what of it: fit='weights', 'motion' or 'all' (ssdr), 'weights'
-                    (sma), 'joints' (skeleton). lock: bones that keep their motion, by name or number (ssdr).
+                    (sma), 'joints' (skeleton); the motion of a rig with joints is
+                    that of its joints unless transforms is given. lock: bones that keep their motion, by name or
+                    number (ssdr).
     Only ssdr: add_bones helper bones for rig, 0 to 1024 (0); lock_vertices, vertices that keep their weights: the name
       of a bone or colour set, or a mask of V; laplacian 'rigidness' or 'graph' ('rigidness'); rest_pose, move it as
       well (False).
@@ -113,8 +116,9 @@ def solve(
     Only flats: flat_solver 'gauss-newton' or 'alternating'; outliers, fraction of vertices beyond a facet, 0 to 0.5
       (chosen); quantile of the one-ring maps, 0.001 to 1 (0.5); starts, 1 to 1000000 (1; best: 400); optimize_rest.
     Only skeleton: detail 'low', 'medium' or 'high' ('medium'), how many bones where their number is open; clusters to
-      start from, 1 to 1000 (64); keep_all_bones; free_joints, which may leave the body; symmetric, mirrored joints;
-      root, its name.
+      start from, 1 to 1000 (64); keep_all_bones; free_joints, which may leave the body; symmetric, mirrored joints
+      (None: where they nearly are; False: never); root, its name; add_bones as for ssdr without rig; drive_helpers by
+      the joints (False).
 
     Returns a Rig whose report tells iterations, seconds, errors and termination. The lock of the interpreter is free
     meanwhile. Ctrl-C raises KeyboardInterrupt. Raises TypeError for values of the wrong type and sinew.Error: 'usage'

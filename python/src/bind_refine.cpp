@@ -5,9 +5,9 @@
 #include <cmath>
 
 #include "callback.h"
-#include "methods.h"
 #include "model.h"
 #include "sinew/core/error.h"
+#include "sinew/refine/corrections.h"
 #include "sinew/refine/reduce_weights.h"
 #include "sinew/refine/two_layer.h"
 

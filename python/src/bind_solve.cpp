@@ -9,11 +9,11 @@
 
 #include "arrays.h"
 #include "callback.h"
-#include "methods.h"
 #include "model.h"
 #include "options.h"
 #include "sinew/core/error.h"
 #include "sinew/io/checkpoint_file.h"
+#include "sinew/refine/corrections.h"
 
 namespace sinew::python {
 namespace {
@@ -67,10 +67,14 @@ struct Solved {
 };
 
 /// Without the interpreter's lock.
-Solved solve_and_evaluate(const Sequence& sequence, const SolveRequest& request, const Progress& progress) {
+Solved solve_and_evaluate(const Sequence& sequence, const Request& request, const Progress& progress) {
   Solved out;
   const double start = now_seconds();
-  out.rig = solve(sequence, request, out.report, progress);
+  out.rig = solve(sequence, request.solve, out.report, progress);
+  const CorrectionOptions corrections{
+      .rank = request.corrections, .seed = request.solve.seed, .threads = request.solve.threads};
+  if (out.report.termination != Termination::cancelled)
+    add_corrections(out.rig, sequence, corrections, out.report, progress);
   out.seconds = now_seconds() - start;
   try {
     out.rig.check();
@@ -78,7 +82,7 @@ Solved solve_and_evaluate(const Sequence& sequence, const SolveRequest& request,
     throw Error(ErrorKind::unusable, fmt::format("the solve ended without a usable model: {}", error.what()));
   }
   const StepTimer timer(out.report, "evaluate");
-  out.errors = evaluate(out.rig, sequence, request.threads);
+  out.errors = evaluate(out.rig, sequence, request.solve.threads);
   if (!std::isfinite(out.errors.e_rms))
     throw Error(ErrorKind::unusable, "the solve ended without a usable model: its error is not finite");
   return out;
@@ -86,17 +90,17 @@ Solved solve_and_evaluate(const Sequence& sequence, const SolveRequest& request,
 
 Model solve_model(const Sequence& sequence, const nb::dict& options, nb::object progress,
                   const std::filesystem::path& checkpoint, double checkpoint_seconds, double memory_limit) {
-  SolveRequest request = solve_request(options);
+  Request request = solve_request(options);
   if (memory_limit > 0) {
-    const double bytes = estimate(sequence, request).bytes;
+    const double bytes = estimate(sequence, request.solve).bytes;
     if (bytes > memory_limit)
       throw Error(ErrorKind::unusable,
                   fmt::format("this solve takes about {:.3g} GB of memory, more than the {:.3g} GB that memory_limit "
                               "allows",
                               bytes / 1e9, memory_limit / 1e9));
   }
-  const auto file = open_checkpoint(checkpoint, checkpoint_seconds, sequence, request, options);
-  request.checkpoint = file.get();
+  const auto file = open_checkpoint(checkpoint, checkpoint_seconds, sequence, request.solve, options);
+  request.solve.checkpoint = file.get();
   LongWork work(std::move(progress));
   Solved solved = work.run([&](const Progress& told) { return solve_and_evaluate(sequence, request, told); });
   if (file && solved.report.termination != Termination::cancelled) file->discard();
@@ -134,7 +138,7 @@ void bind_solve(nb::module_& module) {
   module.def(
       "estimate",
       [](const Sequence& sequence, const nb::dict& options) {
-        const SolveEstimate needed = estimate(sequence, solve_request(options));
+        const SolveEstimate needed = estimate(sequence, solve_request(options).solve);
         nb::dict out;
         out["memory_bytes"] = needed.bytes;
         out["seconds"] = needed.seconds;

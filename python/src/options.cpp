@@ -48,26 +48,6 @@ std::optional<int> influences_of(OptionReader& options) {
   return options.integer("influences", 1, 99999);
 }
 
-/// weights='nnls', 'tsvd' or 'bounded:D'.
-void set_sma_weights(OptionReader& options, SolveRequest& request) {
-  const std::optional<std::string> text = options.text("weights");
-  if (!text || *text == "nnls") return;
-  if (*text == "tsvd") {
-    request.weights = SmaWeights::tsvd;
-    return;
-  }
-  const std::string prefix = "bounded:";
-  std::size_t used = 0;
-  try {
-    if (text->rfind(prefix, 0) == 0) request.negative_bound = std::stod(text->substr(prefix.size()), &used);
-  } catch (const std::exception&) {
-    used = 0;
-  }
-  if (used == 0 || used + prefix.size() != text->size() || !(request.negative_bound >= 0))
-    wrong_value("weights", options.object("weights"), "'nnls', 'tsvd' or 'bounded:NUMBER'");
-  request.weights = SmaWeights::bounded;
-}
-
 /// Names or numbers of bones; one alone needs no list.
 std::vector<std::string> bones_of(const nb::object& value) {
   std::vector<std::string> out;
@@ -90,11 +70,11 @@ void set_locked_vertices(OptionReader& options, SolveRequest& request) {
   const nb::object value = options.object("lock_vertices");
   if (value.is_none()) return;
   if (nb::isinstance<nb::str>(value)) {
-    request.lock_vertices = nb::cast<std::string>(value);
+    request.ssdr.lock_vertices = nb::cast<std::string>(value);
     return;
   }
   const IntegerArray mask = integer_array(value, "lock_vertices", {"V"});
-  for (std::size_t v = 0; v < mask.size(); ++v) request.locked_vertices.push_back(mask.data()[v] != 0 ? 1 : 0);
+  for (std::size_t v = 0; v < mask.size(); ++v) request.ssdr.locked_vertices.push_back(mask.data()[v] != 0 ? 1 : 0);
 }
 
 /// Refuses options that the method does not know.
@@ -110,22 +90,29 @@ void check_taken(const OptionReader& options, const std::string& method) {
 void set_method_options(OptionReader& options, SolveRequest& request) {
   request.add_bones = options.integer("add_bones", 0, 1024).value_or(0);
   set_locked_vertices(options, request);
-  if (options.word("laplacian", {"rigidness", "graph"}) == 1) request.laplacian = LaplacianKind::graph;
-  request.rest_pose = options.flag("rest_pose").value_or(false);
-  request.epsilon = options.number("epsilon", 1e-6, 2).value_or(request.epsilon);
-  set_sma_weights(options, request);
-  if (options.word("flat_solver", {"gauss-newton", "alternating"}) == 1) request.flat_solver = FlatSolver::alternating;
-  request.outliers = options.number("outliers", 0, 0.5).value_or(request.outliers);
-  request.quantile = options.number("quantile", 0.001, 1).value_or(request.quantile);
+  if (options.word("laplacian", {"rigidness", "graph"}) == 1) request.ssdr.laplacian = LaplacianKind::graph;
+  request.ssdr.rest_pose = options.flag("rest_pose").value_or(false);
+  SmaOptions& sma = request.sma;
+  sma.epsilon = options.number("epsilon", 1e-6, 2).value_or(sma.epsilon);
+  if (const auto weights = options.text("weights"); weights && !set_sma_weights(*weights, sma))
+    wrong_value("weights", options.object("weights"), "'nnls', 'tsvd' or 'bounded:NUMBER'");
+  FlatsOptions& flats = request.flats;
+  if (options.word("flat_solver", {"gauss-newton", "alternating"}) == 1) flats.solver = FlatSolver::alternating;
+  flats.outliers = options.number("outliers", 0, 0.5).value_or(flats.outliers);
+  flats.quantile = options.number("quantile", 0.001, 1).value_or(flats.quantile);
   request.starts = options.integer("starts", 1, 1000000).value_or(0);
-  request.optimize_rest = options.flag("optimize_rest").value_or(false);
-  request.clusters = options.integer("clusters", 1, 1000).value_or(request.clusters);
+  flats.optimize_rest = options.flag("optimize_rest").value_or(false);
+  SkeletonOptions& skeleton = request.skeleton;
+  skeleton.clusters = options.integer("clusters", 1, 1000).value_or(skeleton.clusters);
   if (const auto detail = options.word("detail", {"low", "medium", "high"}))
-    request.detail = std::array{Detail::low, Detail::medium, Detail::high}[*detail];
-  request.free_joints = options.flag("free_joints").value_or(false);
-  request.keep_all_bones = options.flag("keep_all_bones").value_or(false);
-  request.symmetric = options.flag("symmetric").value_or(false);
-  request.root = options.text("root").value_or("");
+    skeleton.detail = std::array{Detail::low, Detail::medium, Detail::high}[*detail];
+  skeleton.free_joints = options.flag("free_joints").value_or(false);
+  skeleton.keep_all_bones = options.flag("keep_all_bones").value_or(false);
+  const std::optional<bool> symmetric = options.flag("symmetric");
+  skeleton.symmetric = symmetric.value_or(false);
+  skeleton.uneven = !symmetric.value_or(true);
+  skeleton.drive_helpers = options.flag("drive_helpers").value_or(false);
+  skeleton.root = options.text("root").value_or("");
 }
 
 }  // namespace
@@ -203,9 +190,11 @@ std::vector<std::string> OptionReader::names() const {
   return out;
 }
 
-SolveRequest solve_request(const nb::dict& given) {
+Request solve_request(const nb::dict& given) {
   OptionReader options(given);
-  SolveRequest request;
+  Request out;
+  SolveRequest& request = out.solve;
+  request.style = OptionStyle::keywords;
   request.method = options.text("method").value_or(request.method);
   check_taken(options, request.method);
   request.bones = options.integer("bones", 1, 100000);
@@ -216,9 +205,8 @@ SolveRequest solve_request(const nb::dict& given) {
   if (const auto kind = options.word("transforms", {"rigid", "affine"}))
     request.transforms = *kind == 0 ? Transforms::rigid : Transforms::affine;
   request.smoothness = options.number("smoothness", 0, kAny);
-  request.time = options.number("time", 0, kAny, true).value_or(0);
-  request.work = options.number("work", 0, 1e9, true).value_or(0);
-  if (request.time > 0 && request.work > 0) throw Error(ErrorKind::usage, "time and work exclude each other");
+  request.time = options.number("time", 0, kAny, true);
+  request.work = options.number("work", 0, 1e9, true);
   request.surface = options.number("surface", 0, 1000);
   request.iterations = options.integer("iterations", 0, std::numeric_limits<int>::max());
   if (const auto start = options.word("start", {"parts", "flats"}))
@@ -227,7 +215,7 @@ SolveRequest solve_request(const nb::dict& given) {
     request.quality = static_cast<Quality>(*quality);
   request.seed = options.unsigned_integer("seed").value_or(request.seed);
   request.threads = options.integer("threads", 0, 4096).value_or(0);
-  request.corrections = options.integer("corrections", 0, 1000).value_or(0);
+  out.corrections = options.integer("corrections", 0, 1000).value_or(0);
   const nb::object rig = options.object("rig");
   if (!rig.is_none()) {
     if (!nb::isinstance<Model>(rig)) wrong_type("rig", rig, "a Rig");
@@ -237,7 +225,7 @@ SolveRequest solve_request(const nb::dict& given) {
   request.fit = options.text("fit").value_or("");
   request.lock = bones_of(options.object("lock"));
   set_method_options(options, request);
-  return request;
+  return out;
 }
 
 std::string options_line(const nb::dict& given) {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "methods.h"
+#include "sinew/solve/request.h"
 
 namespace sinew::python {
 
@@ -32,9 +32,14 @@ class OptionReader {
   nanobind::dict options_;
 };
 
-/// The options of a solve. The request refers to the rig in `options`. Throws Error{usage} also for options that the
-/// method does not take.
-SolveRequest solve_request(const nanobind::dict& options);
+/// The options of a solve.
+struct Request {
+  SolveRequest solve;   // refers to the rig among the options
+  int corrections = 0;  // rank of corrections added after it
+};
+
+/// Throws Error{usage} also for options that the method does not take.
+Request solve_request(const nanobind::dict& options);
 
 /// Everything that the result depends on as a line of text, for checkpoints.
 std::string options_line(const nanobind::dict& options);

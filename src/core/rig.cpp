@@ -63,6 +63,8 @@ void check_bones(const std::vector<Bone>& bones) {
   for (std::size_t b = 0; b < bones.size(); ++b) {
     if (bones[b].parent < -1 || bones[b].parent >= static_cast<int>(b))
       refuse(fmt::format("rig: bone {} '{}' has parent {}, parents come first", b, bones[b].name, bones[b].parent));
+    if (bones[b].parent >= 0 && bones[static_cast<std::size_t>(bones[b].parent)].helper)
+      refuse(fmt::format("rig: bone {} '{}' hangs on a helper", b, bones[b].name));
     if (!bones[b].head.allFinite() || !bones[b].tail.allFinite())
       refuse(fmt::format("rig: bone {} '{}': its head or tail is not finite", b, bones[b].name));
   }
@@ -89,8 +91,25 @@ bool is_rotation(const Affine& transform) {
          A.determinant() > 0;
 }
 
+std::string fault_of(const std::vector<HelperDrive>& drives, const std::vector<Bone>& bones) {
+  std::vector<bool> driven(bones.size(), false);
+  for (const HelperDrive& drive : drives) {
+    if (drive.bone >= bones.size() || !bones[drive.bone].helper || bones[drive.bone].parent < 0 || driven[drive.bone])
+      return fmt::format("a drive is of bone {}, which is no helper or has one already", drive.bone);
+    driven[drive.bone] = true;
+    bool finite = drive.constant.allFinite();
+    for (const HelperDrive::Input& input : drive.inputs) {
+      if (input.joint >= bones.size() || bones[input.joint].parent < 0 || bones[input.joint].helper)
+        return fmt::format("the drive of '{}' follows bone {}, which is no joint", bones[drive.bone].name, input.joint);
+      finite = finite && input.by.allFinite();
+    }
+    if (!finite) return fmt::format("the drive of '{}' is not finite", bones[drive.bone].name);
+  }
+  return "";
+}
+
 bool joint_holds(const Rig& rig, std::size_t f, std::size_t b, double diagonal) {
-  if (rig.bones[b].parent < 0) return true;
+  if (rig.bones[b].parent < 0 || rig.bones[b].helper) return true;
   const Eigen::Matrix<double, 3, 4> T = rig.motion(f, b).cast<double>();
   const Eigen::Matrix<double, 3, 4> P = rig.motion(f, static_cast<std::size_t>(rig.bones[b].parent)).cast<double>();
   const Eigen::Vector4d head = rig.bones[b].head.cast<double>().homogeneous();
@@ -162,6 +181,7 @@ void Rig::check() const {
     refuse(fmt::format("rig: motion of {} bones, there are {}", motion.bone_count(), bones.size()));
   check_timeline("rig", times, clips, frame_count());
   check_bones(bones);
+  if (const std::string fault = fault_of(drives, bones); !fault.empty()) refuse("rig: " + fault);
   check_weights(weights, vertex_count(), bone_count());
   check_motion(*this);
   if (two_layer) two_layer->check(vertex_count(), bone_count());

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 
 #include "core/refuse.h"
@@ -27,6 +28,10 @@ std::vector<std::size_t> clip_starts(const std::string& name, const std::vector<
   return starts;
 }
 
+Paging paging_of(const Frames& frames) {
+  return frames.paging() != nullptr ? *frames.paging() : Paging{};
+}
+
 }  // namespace
 
 void check_timeline(const std::string& name, const std::vector<double>& times, const std::vector<Clip>& clips,
@@ -47,12 +52,88 @@ void Sequence::check() const {
     refuse(fmt::format("{}: {} points per frame, the rest mesh has {} vertices", called, frames.vertex_count(),
                        vertex_count()));
   rest.check(called + ": rest mesh");
-  const std::span<const float> data = frames.data();
-  for (std::size_t i = 0; i < data.size(); ++i)
-    if (!std::isfinite(data[i]))
-      refuse(fmt::format("{}: frame {}, vertex {}: position is not finite", called, i / (3 * vertex_count()),
-                         i / 3 % vertex_count()));
+  frames.check_finite(called);
   check_timeline(called, times, clips, frame_count());
+}
+
+Frames::Frames(std::size_t frames, std::size_t vertices, const Paging& paging) : vertices_(vertices), frames_(frames) {
+  if (bytes() <= paging.most) {
+    own_.resize(frames * vertices * 3);
+  } else {
+    pages_ = PagedMemory::scratch(bytes(), paging);
+    elsewhere_ = reinterpret_cast<const float*>(pages_->data());
+  }
+}
+
+Frames::Frames(std::size_t frames, std::size_t vertices, std::shared_ptr<PagedMemory> pages)
+    : vertices_(vertices),
+      frames_(frames),
+      elsewhere_(reinterpret_cast<const float*>(pages->data())),
+      pages_(std::move(pages)) {
+  assert(pages_->size() >= bytes());
+}
+
+float* Frames::changeable() {
+  if (pages_ && pages_->writable() && pages_.use_count() == 1) {
+    pages_->set_known_finite(false);
+    return reinterpret_cast<float*>(pages_->data()) + (elsewhere_ - reinterpret_cast<const float*>(pages_->data()));
+  }
+  if (owner_ || pages_) {
+    const float* const from = values();
+    own_.assign(from, from + frames_ * vertices_ * 3);
+    owner_.reset();
+    pages_.reset();
+  }
+  return own_.data();
+}
+
+Frames Frames::slab(std::size_t first, std::size_t count) const {
+  Frames out(frames_, count);
+  for (std::size_t f = 0; f < frames_; ++f) {
+    float* const to = out.own_.data() + f * count * 3;
+    const float* const from = values() + (f * vertices_ + first) * 3;
+    if (pages_)
+      pages_->read(static_cast<std::size_t>(reinterpret_cast<const std::byte*>(from) - pages_->data()),
+                   std::as_writable_bytes(std::span(to, count * 3)));
+    else
+      std::copy_n(from, count * 3, to);
+  }
+  return out;
+}
+
+Frames Frames::range(std::size_t first, std::size_t count) const {
+  Frames out;
+  out.vertices_ = vertices_;
+  out.frames_ = count;
+  const float* const from = values() + first * vertices_ * 3;
+  if (owner_ || pages_) {
+    out.elsewhere_ = from;
+    out.owner_ = owner_;
+    out.pages_ = pages_;
+  } else {
+    out.own_.assign(from, from + count * vertices_ * 3);
+  }
+  return out;
+}
+
+void Frames::check_finite(const std::string& name) const {
+  if (pages_ && pages_->known_finite()) return;
+  for (std::size_t f = 0; f < frames_; ++f) {
+    const ConstPointsMap frame = (*this)[f];
+    for (Eigen::Index i = 0; i < frame.size(); ++i)
+      if (!std::isfinite(frame.data()[i]))
+        refuse(fmt::format("{}: frame {}, vertex {}: position is not finite", name, f, i / 3));
+  }
+  if (pages_ && pages_->size() == bytes()) pages_->set_known_finite(true);
+}
+
+void for_each_slab(const Frames& frames, std::size_t step,
+                   const std::function<void(const Frames&, std::size_t)>& body) {
+  if (frames.paging() == nullptr) return body(frames, 0);
+  const std::size_t room = frames.paging()->memory / 4 / (12 * frames.count());
+  const std::size_t width = std::max<std::size_t>(1, room / step) * step;
+  for (std::size_t first = 0; first < frames.vertex_count(); first += width)
+    body(frames.slab(first, std::min(width, frames.vertex_count() - first)), first);
 }
 
 std::vector<double> uniform_times(std::size_t frames, double seconds_per_frame) {
@@ -98,7 +179,7 @@ Sequence resample(const Sequence& sequence, double frames_per_second) {
     }
     if (!sequence.clips.empty()) out.clips.push_back({sequence.clips[clip].name, before, places.size() - before});
   }
-  out.frames = Frames(places.size(), sequence.vertex_count());
+  out.frames = Frames(places.size(), sequence.vertex_count(), paging_of(sequence.frames));
   for (std::size_t i = 0; i < places.size(); ++i) {
     const auto [f, part] = places[i];
     out.frames[i] = sequence.frames[f];
@@ -114,16 +195,20 @@ Sequence select_frames(const Sequence& sequence, std::size_t first, std::size_t 
                 fmt::format("frames {}:{}:{} of {} select nothing", first, last, step, sequence.frame_count()));
   std::vector<std::size_t> chosen;
   for (std::size_t f = first; f < last; f += std::min(step, last - f)) chosen.push_back(f);
-  Sequence out{sequence.name, sequence.rest, Frames(chosen.size(), sequence.vertex_count()), {}, {}};
+  Sequence out{sequence.name, sequence.rest, {}, {}, {}};
+  if (step == 1)
+    out.frames = sequence.frames.range(first, chosen.size());
+  else
+    out.frames = Frames(chosen.size(), sequence.vertex_count(), paging_of(sequence.frames));
   for (std::size_t i = 0; i < chosen.size(); ++i) {
-    out.frames[i] = sequence.frames[chosen[i]];
+    if (step > 1) out.frames[i] = sequence.frames[chosen[i]];
     out.times.push_back(sequence.times[chosen[i]]);
   }
   out.clips = cut_clips(sequence.clips, chosen);
   return out;
 }
 
-Sequence concatenate(std::vector<Sequence> parts) {
+Sequence concatenate(std::vector<Sequence> parts, const Paging& paging) {
   if (parts.empty()) refuse("no sequence to put together");
   if (parts.size() == 1) return std::move(parts.front());
   std::size_t frames = 0;
@@ -136,9 +221,8 @@ Sequence concatenate(std::vector<Sequence> parts) {
       refuse(fmt::format("{}: its faces are not those of {}", part.name, first.name));
     frames += part.frame_count();
   }
-  Sequence out{
-      parts.front().name, std::move(parts.front().rest), Frames(frames, parts.front().frames.vertex_count()), {}, {}};
-  auto to = out.frames.data().begin();
+  Sequence out{parts.front().name, std::move(parts.front().rest), {}, {}, {}};
+  out.frames = Frames(frames, parts.front().frames.vertex_count(), paging);
   for (Sequence& part : parts) {
     const std::size_t start = out.times.size();
     if (part.clips.empty()) part.clips.push_back({part.name, 0, part.frame_count()});
@@ -151,7 +235,7 @@ Sequence concatenate(std::vector<Sequence> parts) {
       clip.first_frame += start;
       out.clips.push_back(std::move(clip));
     }
-    to = std::ranges::copy(std::as_const(part.frames).data(), to).out;
+    for (std::size_t f = 0; f < part.frame_count(); ++f) out.frames[start + f] = std::as_const(part.frames)[f];
     out.times.insert(out.times.end(), part.times.begin(), part.times.end());
     part.frames = {};
   }

@@ -30,7 +30,6 @@ struct Posers {
 /// Sums over one frame.
 struct FrameSums {
   double squares = 0;       // sum_v |d|²
-  double deviation = 0;     // sum_v |p - time average of p|²
   double angles = 0;        // sum_v area·angle²
   double played = 0;        // the same for played normals
   double area = 0;          // sum_v area, where the frame has a normal
@@ -66,7 +65,7 @@ double angle_between(const Eigen::Vector3d& expected, const Eigen::Vector3d& fou
 
 /// `played` has no columns where there are no played normals.
 void compare_frame(const Eigen::Ref<const Points>& expected, const Points& posed, const Points& played,
-                   const Eigen::Matrix3Xd& average, const std::vector<Index>& triangles, FrameSums& sums) {
+                   const std::vector<Index>& triangles, FrameSums& sums) {
   const Eigen::Index vertices = expected.cols();
   sums.squared.resize(vertices);
   for (Eigen::Index v = 0; v < vertices; ++v) {
@@ -74,7 +73,6 @@ void compare_frame(const Eigen::Ref<const Points>& expected, const Points& posed
     const double d = (posed.col(v).cast<double>() - p).squaredNorm();
     sums.squared[v] = d;
     sums.squares += d;
-    sums.deviation += (p - average.col(v)).squaredNorm();
     if (d > sums.largest) {
       sums.largest = d;
       sums.vertex = static_cast<std::size_t>(v);
@@ -95,23 +93,42 @@ void compare_frame(const Eigen::Ref<const Points>& expected, const Points& posed
   }
 }
 
-Eigen::Matrix3Xd time_average(const Frames& frames, int threads) {
-  const auto vertices = index(frames.vertex_count());
-  Eigen::Matrix3Xd average = Eigen::Matrix3Xd::Zero(3, vertices);
-  parallel_for(frames.vertex_count(), 4096, threads, [&](std::size_t begin, std::size_t end) {
-    const auto first = index(begin);
-    const auto count = index(end - begin);
-    for (std::size_t f = 0; f < frames.count(); ++f)
-      average.middleCols(first, count) += frames[f].middleCols(first, count).cast<double>();
-  });
-  return average / static_cast<double>(frames.count());
-}
+/// Sum over all frames and vertices of |p - time average of p|², found in one pass: positions are counted from those of
+/// the first frame, which costs no accuracy since that frame is one of them.
+class FromAverage {
+ public:
+  explicit FromAverage(const Sequence& sequence)
+      : first_(sequence.frames[0]), sum_(Eigen::Matrix3Xd::Zero(3, first_.cols())) {}
+
+  void add(const std::vector<ConstPointsMap>& frames, int threads) {
+    const auto partial = [&](std::size_t begin, std::size_t end) {
+      double squares = 0;
+      for (const ConstPointsMap& frame : frames)
+        for (auto v = index(begin); v < index(end); ++v) {
+          const Eigen::Vector3d d = frame.col(v).cast<double>() - first_.col(v).cast<double>();
+          sum_.col(v) += d;
+          squares += d.squaredNorm();
+        }
+      return squares;
+    };
+    squares_ += parallel_reduce(static_cast<std::size_t>(first_.cols()), 4096, threads, 0.0, partial, std::plus<>());
+  }
+
+  double value(std::size_t frames) const {
+    return std::max(0.0, squares_ - sum_.squaredNorm() / static_cast<double>(frames));
+  }
+
+ private:
+  Points first_;
+  Eigen::Matrix3Xd sum_;
+  double squares_ = 0;
+};
 
 Errors evaluate_with(const Posers& posers, const Sequence& sequence, int threads) {
   const std::size_t frames = sequence.frame_count();
   const std::size_t vertices = sequence.vertex_count();
   const std::vector<Index> triangles = triangles_of(sequence.rest);
-  const Eigen::Matrix3Xd average = time_average(sequence.frames, threads);
+  FromAverage deviation(sequence);
   const double diagonal = bounding_box_diagonal(sequence.rest.positions);
   const double percent = 100 / (diagonal > 0 ? diagonal : 1);
 
@@ -121,19 +138,21 @@ Errors evaluate_with(const Posers& posers, const Sequence& sequence, int threads
   FrameSums total;
   for (std::size_t first = 0; first < frames; first += kBlock) {
     std::vector<FrameSums> block(std::min(kBlock, frames - first));
+    std::vector<ConstPointsMap> shown;
+    for (std::size_t i = 0; i < block.size(); ++i) shown.push_back(sequence.frames[first + i]);
+    deviation.add(shown, threads);
     parallel_for(block.size(), 1, threads, [&](std::size_t begin, std::size_t end) {
       Points posed(3, index(vertices));
       Points played(3, posers.normals ? index(vertices) : 0);
       for (std::size_t i = begin; i < end; ++i) {
         posers.positions(first + i, posed);
         if (posers.normals) posers.normals(first + i, played);
-        compare_frame(sequence.frames[first + i], posed, played, average, triangles, block[i]);
+        compare_frame(shown[i], posed, played, triangles, block[i]);
       }
     });
     for (std::size_t i = 0; i < block.size(); ++i) {
       const FrameSums& frame = block[i];
       total.squares += frame.squares;
-      total.deviation += frame.deviation;
       total.angles += frame.angles;
       total.played += frame.played;
       total.area += frame.area;
@@ -149,7 +168,7 @@ Errors evaluate_with(const Posers& posers, const Sequence& sequence, int threads
   const double count = static_cast<double>(vertices) * static_cast<double>(frames);
   errors.e_rms = e_rms_of(total.squares, vertices, frames, smallest_enclosing_sphere(sequence.rest.positions).radius);
   errors.rmse_percent = percent * std::sqrt(total.squares / count);
-  errors.distortion_percent = total.squares > 0 ? 100 * std::sqrt(total.squares / total.deviation) : 0;
+  errors.distortion_percent = total.squares > 0 ? 100 * std::sqrt(total.squares / deviation.value(frames)) : 0;
   const auto degrees = [&](double squares) {
     return total.area > 0 ? std::sqrt(squares / total.area) * 180 / std::numbers::pi : 0;
   };

@@ -39,7 +39,7 @@ Inside measure(const Rig& rig, const Placed& placed) {
   };
   std::vector<bool> ends(rig.bone_count(), true);
   for (std::size_t b = 0; b < rig.bone_count(); ++b) {
-    if (rig.bones[b].parent < 0) continue;
+    if (rig.bones[b].parent < 0 || rig.bones[b].helper) continue;
     const auto p = static_cast<std::size_t>(rig.bones[b].parent);
     ends[p] = false;
     const Eigen::Vector3d head = placed.head.col(static_cast<Eigen::Index>(b));
@@ -55,7 +55,8 @@ Inside measure(const Rig& rig, const Placed& placed) {
     out.worst_joint = rig.bones[b].name;
   }
   for (std::size_t b = 0; b < rig.bone_count(); ++b)
-    if (ends[b]) add_line(placed.head.col(static_cast<Eigen::Index>(b)), placed.tail.col(static_cast<Eigen::Index>(b)));
+    if (ends[b] && !rig.bones[b].helper)
+      add_line(placed.head.col(static_cast<Eigen::Index>(b)), placed.tail.col(static_cast<Eigen::Index>(b)));
   if (out.joints > 0) out.joint_share = static_cast<double>(within) / out.joints;
   if (length > 0) out.length_share = length_within / length;
   return out;

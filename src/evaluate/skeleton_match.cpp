@@ -48,11 +48,11 @@ double largest_bend(const Rig& rig, std::size_t b) {
   return largest * 180 / std::numbers::pi;
 }
 
-/// Bones below a joint: all but the roots.
+/// Bones below a joint: all but the roots and helpers.
 std::vector<std::size_t> joints_of(const Rig& rig) {
   std::vector<std::size_t> out;
   for (std::size_t b = 0; b < rig.bone_count(); ++b)
-    if (rig.bones[b].parent >= 0) out.push_back(b);
+    if (rig.bones[b].parent >= 0 && !rig.bones[b].helper) out.push_back(b);
   return out;
 }
 

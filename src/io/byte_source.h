@@ -19,6 +19,7 @@ class ByteSource {
   ByteSource& operator=(const ByteSource&) = delete;
 
   std::size_t size() const { return size_; }
+  bool is_file() const { return descriptor_ >= 0; }
   /// Fills `out` from `offset`; both must lie within size().
   void read(std::size_t offset, std::span<std::byte> out) const;
   /// The bytes from `offset`, as many as there are but no more than `count`.

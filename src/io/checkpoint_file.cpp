@@ -7,6 +7,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "io/json_text.h"
 #include "io/murmur3.h"
 #include "sinew/core/error.h"
 #include "sinew/core/fit_report.h"
@@ -90,7 +91,10 @@ std::string digest_of(const Sequence& sequence) {
   parts.add(std::span(mesh.positions.data(), static_cast<std::size_t>(mesh.positions.size())));
   parts.add(mesh.face_sizes);
   parts.add(mesh.corners);
-  parts.add(sequence.frames.data());
+  for (std::size_t f = 0; f < sequence.frame_count(); ++f) {
+    const ConstPointsMap frame = sequence.frames[f];
+    parts.add(std::span(frame.data(), static_cast<std::size_t>(frame.size())));
+  }
   parts.add(sequence.times);
   std::vector<std::size_t> clips;
   for (const Clip& clip : sequence.clips) clips.insert(clips.end(), {clip.first_frame, clip.frames});
@@ -120,13 +124,11 @@ std::vector<std::byte> format_checkpoint(const SolveState& state, const SolveIde
   Json list = Json::array();
   describe(state.arrays, false, list);
   describe(state.finished, true, list);
-  const std::string header = Json{
-      {"options", identity.options},
-      {"input", identity.input},
-      {"phase", state.phase},
-      {"step", state.step},
-      {"arrays",
-       std::move(list)}}.dump(-1, ' ', false, Json::error_handler_t::replace);
+  const std::string header = json_text({{"options", identity.options},
+                                        {"input", identity.input},
+                                        {"phase", state.phase},
+                                        {"step", state.step},
+                                        {"arrays", std::move(list)}});
   std::vector<std::byte> bytes;
   const std::uint64_t size = header.size();
   append(bytes, kMagic.data(), kMagic.size());
@@ -153,7 +155,7 @@ ParsedCheckpoint parse_checkpoint(std::span<const std::byte> bytes, const std::s
   const auto* const first = reinterpret_cast<const char*>(text.data());
   ParsedCheckpoint out;
   try {
-    const Json header = Json::parse(first, first + text.size());
+    const Json header = parse_json({first, text.size()});
     out.identity = {header.at("options").get<std::string>(), header.at("input").get<std::string>()};
     out.state.phase = header.at("phase").get<std::string>();
     const std::uint64_t step = reader.count(header, "step");

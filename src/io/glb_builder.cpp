@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "io/glb_chunks.h"
+#include "io/json_text.h"
 #include "sinew/core/error.h"
 
 namespace sinew::gltf {
@@ -67,6 +68,26 @@ std::size_t GlbBuilder::add_view(std::span<const std::byte> bytes, Use use) {
   if (use == Use::indices) view["target"] = 34963;
   binary_.insert(binary_.end(), bytes.begin(), bytes.end());
   return append("bufferViews", std::move(view));
+}
+
+std::size_t GlbBuilder::add_coded_view(const CompressedView& view, std::span<const std::byte> coded, Use use,
+                                       const char* extension) {
+  pad(binary_, std::byte{0});
+  const std::size_t bytes = view.count * view.stride;
+  Json code = {
+      {"buffer", 0},       {"byteOffset", binary_.size()}, {"byteLength", coded.size()}, {"byteStride", view.stride},
+      {"mode", view.mode}, {"count", view.count}};
+  if (!view.filter.empty()) code["filter"] = view.filter;
+  // The buffer of what they stand for has no bytes: who reads the file has to decode it.
+  Json entry = {
+      {"buffer", 1}, {"byteOffset", decoded_bytes_}, {"byteLength", bytes}, {"extensions", {{extension, code}}}};
+  if (use == Use::vertices) entry["byteStride"] = view.stride;
+  if (use == Use::vertices) entry["target"] = 34962;
+  if (use == Use::indices) entry["target"] = 34963;
+  decoded_bytes_ += (bytes + 3) / 4 * 4;
+  coded_by_ = extension;
+  binary_.insert(binary_.end(), coded.begin(), coded.end());
+  return append("bufferViews", std::move(entry));
 }
 
 void GlbBuilder::open_view() {
@@ -145,7 +166,11 @@ std::string Names::take(std::string_view wanted, std::string_view fallback) {
 std::vector<std::byte> GlbBuilder::finish() {
   pad(binary_, std::byte{0});
   if (!binary_.empty()) root["buffers"] = Json::array({{{"byteLength", binary_.size()}}});
-  std::string text = root.dump(-1, ' ', false, Json::error_handler_t::replace);  // names may be any bytes
+  if (decoded_bytes_ > 0) {
+    root["buffers"].push_back({{"byteLength", decoded_bytes_}, {"extensions", {{coded_by_, {{"fallback", true}}}}}});
+    for (const char* list : {"extensionsUsed", "extensionsRequired"}) root[list].push_back(coded_by_);
+  }
+  std::string text = json_text(root);  // names may be any bytes
   text.resize((text.size() + 3) / 4 * 4, ' ');
   const std::size_t total = 12 + 8 + text.size() + (binary_.empty() ? 0 : 8 + binary_.size());
   if (total > std::numeric_limits<std::uint32_t>::max())

@@ -9,6 +9,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "io/gltf_meshopt.h"
 #include "sinew/io/gltf.h"
 
 namespace sinew::gltf {
@@ -33,6 +34,11 @@ class GlbBuilder {
   /// Adds a view over encoded bytes, e.g. an image.
   std::size_t add_view(std::span<const std::byte> bytes, Use use = Use::data);
 
+  /// Adds a view that stands for `view.count` elements and holds `coded`: EXT_meshopt_compression, or the KHR extension
+  /// of the same streams. Declares it.
+  std::size_t add_coded_view(const CompressedView& view, std::span<const std::byte> coded, Use use,
+                             const char* extension);
+
   /// Appends to a root array and returns the index of the new entry.
   std::size_t append(const char* array, Json entry);
 
@@ -49,6 +55,8 @@ class GlbBuilder {
   std::vector<std::byte> binary_;
   std::optional<std::size_t> open_view_;
   std::size_t open_offset_ = 0;
+  std::size_t decoded_bytes_ = 0;  // that coded views stand for
+  std::string coded_by_;           // the extension
 };
 
 /// Names as they came, each given once: a number tells equals apart. Safe ones are those that engines leave alone:

@@ -1,109 +1,24 @@
 #include "io/glb_mesh.h"
+#include "io/json_text.h"
 
 #include <fmt/format.h>
 
 #include <Eigen/Geometry>
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <map>
 
+#include "io/split_mesh.h"
 #include "sinew/core/error.h"
 
 namespace sinew::gltf {
 namespace {
 
-constexpr Index kNone = std::numeric_limits<Index>::max();
 constexpr std::size_t kLargestExactFloat = std::size_t{1} << 24;
-
-/// A piece with its vertices split where corner attributes differ. The first vertices are the piece's control points in
-/// order; copies follow.
-struct SplitPiece {
-  Piece piece;
-  std::vector<Index> source;  // control point of each vertex, from the piece's first
-  std::vector<Index> corner;  // a corner that has the attributes of each vertex; kNone for isolated vertices
-  std::map<int, std::vector<Index>> triangles;  // vertices, by material
-
-  bool split() const { return source.size() > piece.vertices; }
-};
-
-template <int N>
-bool same_value(const CornerAttribute<N>& attribute, Index a, Index b) {
-  if (attribute.empty() || attribute.indices[a] == attribute.indices[b]) return true;
-  const float* values = attribute.values.data();
-  return std::equal(values + std::size_t{attribute.indices[a]} * N, values + std::size_t{attribute.indices[a] + 1} * N,
-                    values + std::size_t{attribute.indices[b]} * N);
-}
-
-bool same_corner(const Mesh& mesh, Index a, Index b) {
-  const auto same = [&](const auto& attribute) { return same_value(attribute, a, b); };
-  return same(mesh.normals) && std::all_of(mesh.uv_sets.begin(), mesh.uv_sets.end(), same) &&
-         std::all_of(mesh.color_sets.begin(), mesh.color_sets.end(), same);
-}
-
-/// Splits one piece. `first_corner` is the piece's first corner, `triangulation` the whole mesh's, from
-/// `first_triangle`; both advance to the next piece.
-SplitPiece split(const Mesh& mesh, const Piece& piece, const std::vector<Index>& triangulation, Index& first_corner,
-                 std::size_t& first_triangle) {
-  SplitPiece out{piece, std::vector<Index>(piece.vertices), std::vector<Index>(piece.vertices, kNone), {}};
-  for (Index v = 0; v < piece.vertices; ++v) out.source[v] = v;
-  std::vector<Index> next(piece.vertices, kNone);  // the next vertex of the same control point
-  std::vector<Index> vertex_of;                    // per corner of the piece
-  Index corner = first_corner;
-  for (Index face = piece.first_face; face < piece.first_face + piece.faces; ++face)
-    for (Index i = 0; i < mesh.face_sizes[face]; ++i, ++corner) {
-      Index at = mesh.corners[corner] - piece.first_vertex;
-      while (out.corner[at] != kNone && !same_corner(mesh, out.corner[at], corner)) {
-        if (next[at] == kNone) {
-          next[at] = static_cast<Index>(out.source.size());
-          out.source.push_back(mesh.corners[corner] - piece.first_vertex);
-          out.corner.push_back(kNone);
-          next.push_back(kNone);
-        }
-        at = next[at];
-      }
-      if (out.corner[at] == kNone) out.corner[at] = corner;
-      vertex_of.push_back(at);
-    }
-  for (Index face = piece.first_face; face < piece.first_face + piece.faces; ++face) {
-    const std::size_t count = 3 * (std::size_t{mesh.face_sizes[face]} - 2);
-    std::vector<Index>& group = out.triangles[mesh.face_materials.empty() ? -1 : mesh.face_materials[face]];
-    for (std::size_t i = 0; i < count; ++i)
-      group.push_back(vertex_of[triangulation[first_triangle + i] - first_corner]);
-    first_triangle += count;
-  }
-  first_corner = corner;
-  return out;
-}
 
 /// Length one, or +Z for what has no direction.
 Vector3 unit(const Vector3& v) {
   const Eigen::Vector3d d = v.cast<double>();
   return d.norm() > 1e-30 ? Vector3(d.normalized().cast<float>()) : Vector3(0, 0, 1);
-}
-
-/// Per-vertex values of a corner attribute, `fallback` where no corner refers to the vertex.
-template <int N>
-std::vector<float> vertex_values(const SplitPiece& piece, const CornerAttribute<N>& attribute,
-                                 const std::array<float, N>& fallback) {
-  std::vector<float> out;
-  out.reserve(piece.source.size() * N);
-  for (const Index corner : piece.corner) {
-    const float* value =
-        corner == kNone ? fallback.data() : attribute.values.data() + std::size_t{attribute.indices[corner]} * N;
-    out.insert(out.end(), value, value + N);
-  }
-  return out;
-}
-
-std::vector<float> point_values(const SplitPiece& piece, const Points& points) {
-  std::vector<float> out;
-  out.reserve(piece.source.size() * 3);
-  for (const Index v : piece.source) {
-    const auto column = points.col(piece.piece.first_vertex + v);
-    out.insert(out.end(), {column.x(), column.y(), column.z()});
-  }
-  return out;
 }
 
 /// Slots that some vertex uses.
@@ -140,12 +55,22 @@ void add_weights(const Rig& rig, const SplitPiece& piece, Json& attributes, GlbB
   }
 }
 
+std::vector<float> point_values(const SplitPiece& piece, const Points& points) {
+  std::vector<float> out;
+  out.reserve(piece.source.size() * 3);
+  for (const Index v : piece.source) {
+    const auto column = points.col(piece.piece.first_vertex + v);
+    out.insert(out.end(), {column.x(), column.y(), column.z()});
+  }
+  return out;
+}
+
 Json add_attributes(const Rig& rig, const SplitPiece& piece, const Points& normals, GlbBuilder& out) {
   const Mesh& mesh = rig.rest;
   Json attributes = {{"POSITION", out.add_floats(point_values(piece, mesh.positions), 3, Use::vertices, true)}};
   if (piece.piece.faces > 0 && !(mesh.normals.empty() && mesh.flat)) {
-    std::vector<float> values =
-        mesh.normals.empty() ? point_values(piece, normals) : vertex_values<3>(piece, mesh.normals, {0.0F, 0.0F, 1.0F});
+    std::vector<float> values = mesh.normals.empty() ? point_values(piece, normals)
+                                                     : vertex_values<3>(piece.corner, mesh.normals, {0.0F, 0.0F, 1.0F});
     for (std::size_t i = 0; i < values.size(); i += 3) {
       Eigen::Map<Vector3> n(values.data() + i);
       n = unit(n);
@@ -156,11 +81,11 @@ Json add_attributes(const Rig& rig, const SplitPiece& piece, const Points& norma
     for (std::size_t set = 0; set < mesh.uv_sets.size(); ++set)
       if (!mesh.uv_sets[set].empty())
         attributes[fmt::format("TEXCOORD_{}", set)] =
-            out.add_floats(vertex_values<2>(piece, mesh.uv_sets[set], {0.0F, 0.0F}), 2, Use::vertices);
+            out.add_floats(vertex_values<2>(piece.corner, mesh.uv_sets[set], {0.0F, 0.0F}), 2, Use::vertices);
     for (std::size_t set = 0; set < mesh.color_sets.size(); ++set)
       if (!mesh.color_sets[set].empty())
-        attributes[fmt::format("COLOR_{}", set)] =
-            out.add_floats(vertex_values<4>(piece, mesh.color_sets[set], {1.0F, 1.0F, 1.0F, 1.0F}), 4, Use::vertices);
+        attributes[fmt::format("COLOR_{}", set)] = out.add_floats(
+            vertex_values<4>(piece.corner, mesh.color_sets[set], {1.0F, 1.0F, 1.0F, 1.0F}), 4, Use::vertices);
   }
   add_weights(rig, piece, attributes, out);
   if (!piece.split()) return attributes;
@@ -239,7 +164,7 @@ void declare_extensions(const Json& object, GlbBuilder& out) {
 
 /// Text that came from a reader; what does not parse is left out.
 Json parsed(const std::string& text) {
-  return Json::parse(text, nullptr, false);
+  return parse_json(text);
 }
 
 }  // namespace
@@ -300,19 +225,13 @@ void add_appearance(const Appearance& appearance, GlbBuilder& out) {
 
 std::vector<WrittenMesh> add_meshes(const Rig& rig, const std::vector<std::size_t>& targets, GlbBuilder& out) {
   const Mesh& mesh = rig.rest;
-  std::vector<Piece> pieces = mesh.pieces;
-  if (pieces.empty())
-    pieces.push_back({"mesh", 0, static_cast<Index>(mesh.vertex_count()), 0, static_cast<Index>(mesh.face_count())});
   const std::vector<Index> triangulation = triangulate_corners(mesh);
   const Points normals = mesh.normals.empty() && !mesh.flat ? smooth_normals(mesh, triangulation) : Points();
   std::vector<WrittenMesh> written;
-  Index first_corner = 0;
-  std::size_t first_triangle = 0;
-  for (const Piece& piece : pieces) {
-    if (piece.vertices == 0) continue;
+  for (const SplitPiece& split : split_pieces(mesh, triangulation)) {
+    const Piece& piece = split.piece;
     const std::vector<const Shape*> shapes = shapes_of(mesh, piece);
-    Json entry = {{"primitives", add_primitives(rig, split(mesh, piece, triangulation, first_corner, first_triangle),
-                                                normals, targets, shapes, out)}};
+    Json entry = {{"primitives", add_primitives(rig, split, normals, targets, shapes, out)}};
     if (!targets.empty() || !shapes.empty()) entry["weights"] = std::vector<int>(targets.size() + shapes.size(), 0);
     for (const std::size_t r : targets) entry["extras"]["targetNames"].push_back(fmt::format("correction_{}", r));
     for (const Shape* shape : shapes) entry["extras"]["targetNames"].push_back(shape->name);

@@ -5,6 +5,7 @@
 #include <Eigen/Geometry>
 #include <Eigen/LU>
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "sinew/core/bounds.h"

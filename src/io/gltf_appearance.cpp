@@ -6,6 +6,7 @@
 #include <set>
 
 #include "io/gltf_mesh.h"
+#include "io/json_text.h"
 #include "sinew/core/error.h"
 
 namespace sinew::gltf {
@@ -84,13 +85,13 @@ Appearance read_appearance(const Document& document, const ReadOptions& options)
   for (std::size_t i = 0; i < document.size("materials"); ++i) {
     Json material = document.at("materials", i);
     sort_extensions(material, carried, dropped);
-    out.materials.push_back({document.text(material, "name"), material.dump()});
+    out.materials.push_back({document.text(material, "name"), json_text(material)});
   }
   for (std::size_t i = 0; i < document.size("images"); ++i) out.images.push_back(read_image(document, i, options));
   if (document.size("textures") > 0) {
     Json textures = document.root()["textures"];
     sort_extensions(textures, carried, dropped);
-    out.gltf_textures = textures.dump();
+    out.gltf_textures = json_text(textures);
   }
   for (const Json& name : document.array(document.root(), "extensionsRequired", "the file"))
     if (name.is_string() && carried.count(name.get<std::string>()) != 0)
@@ -98,7 +99,7 @@ Appearance read_appearance(const Document& document, const ReadOptions& options)
   if (!dropped.empty() && options.warn)
     options.warn(
         fmt::format("{}: extensions of materials that are not carried: {}", document.name(), fmt::join(dropped, ", ")));
-  if (document.size("samplers") > 0) out.gltf_samplers = document.root()["samplers"].dump();
+  if (document.size("samplers") > 0) out.gltf_samplers = json_text(document.root()["samplers"]);
   return out;
 }
 

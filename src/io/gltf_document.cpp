@@ -9,6 +9,7 @@
 
 #include "io/glb_chunks.h"
 #include "io/gltf_meshopt.h"
+#include "io/json_text.h"
 #include "sinew/core/error.h"
 #include "sinew/io/output_file.h"
 
@@ -203,11 +204,8 @@ void Document::parse_container(std::span<const std::byte> bytes) {
 void Document::parse_json(std::span<const std::byte> bytes) {
   const std::string_view json(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (nesting(json) > kDeepest) refuse(fmt::format("JSON nested deeper than {}", kDeepest));
-  try {
-    root_ = Json::parse(json);
-  } catch (const Json::exception&) {
-    refuse("not a GLB file and not valid JSON, or truncated");
-  }
+  root_ = sinew::parse_json(json);
+  if (root_.is_discarded()) refuse("not a GLB file and not valid JSON, or truncated");
   if (!root_.is_object()) refuse("its JSON is not an object");
 }
 

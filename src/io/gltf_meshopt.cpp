@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <meshoptimizer.h>
 
+#include <algorithm>
+#include <cstring>
+
 #include "sinew/core/error.h"
 
 namespace sinew::gltf {
@@ -45,6 +48,24 @@ std::vector<std::byte> decode_view(const CompressedView& view, std::span<const s
     refuse(fmt::format("compressed with filter '{}' over elements of {} bytes", view.filter, view.stride));
   }
   return out;
+}
+
+std::vector<std::byte> encode_view(const CompressedView& view, std::span<const std::byte> bytes) {
+  meshopt_encodeVertexVersion(0);  // the versions that the extension names
+  meshopt_encodeIndexVersion(1);
+  std::vector<unsigned char> coded;
+  if (view.mode == "ATTRIBUTES") {
+    coded.resize(meshopt_encodeVertexBufferBound(view.count, view.stride));
+    coded.resize(meshopt_encodeVertexBuffer(coded.data(), coded.size(), bytes.data(), view.count, view.stride));
+  } else {
+    std::vector<unsigned int> corners(view.count);
+    std::memcpy(corners.data(), bytes.data(), view.count * sizeof(unsigned int));
+    coded.resize(meshopt_encodeIndexBufferBound(view.count, *std::max_element(corners.begin(), corners.end()) + 1));
+    coded.resize(meshopt_encodeIndexBuffer(coded.data(), coded.size(), corners.data(), corners.size()));
+  }
+  if (coded.empty()) throw Error(ErrorKind::output, fmt::format("a view of {} elements cannot be coded", view.count));
+  const auto out = std::as_bytes(std::span(coded));
+  return {out.begin(), out.end()};
 }
 
 }  // namespace sinew::gltf

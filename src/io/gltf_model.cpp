@@ -4,6 +4,7 @@
 
 #include <Eigen/LU>
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -207,6 +208,14 @@ std::string exact_name(const Json& animation, const std::string& name) {
   return noted.is_string() ? noted.get<std::string>() : name;
 }
 
+/// Whether the file says that it is as write_glb wrote it. Tools that round and reorder vertices leave the note in.
+bool is_own(const Document& document, const Json* facts) {
+  if (facts == nullptr || !facts->is_object() || facts->value("format", Json()) != 1) return false;
+  for (const Json& extension : document.array(document.root(), "extensionsUsed", "the file"))
+    if (extension == "KHR_mesh_quantization") return false;
+  return true;
+}
+
 }  // namespace
 
 Json fact(const Model& model, const char* key) {
@@ -217,7 +226,7 @@ Model read_model(const Document& document, const ReadOptions& options) {
   Model model;
   const Json* extras = document.find(*document.find(document.root(), "asset"), "extras");
   const Json* facts = extras == nullptr ? nullptr : document.find(*extras, "sinew");
-  model.own = facts != nullptr && facts->is_object() && facts->value("format", Json()) == 1;
+  model.own = is_own(document, facts);
   if (model.own) model.facts = facts;
   model.scene = read_scene(document, options, !model.own);
   const ScenePose placed = pose_at(model.scene, nullptr, 0);

@@ -226,6 +226,22 @@ std::vector<double> frame_times(const Document& document, const Animation& anima
   return out;
 }
 
+/// The frames that a packed file notes for an animation, where its keys are fewer; nothing when it notes none that can
+/// be.
+std::optional<std::vector<double>> noted_frames(const Json& animation) {
+  const Json noted = animation.value("/extras/sinew/frames"_json_pointer, Json());
+  std::vector<double> out;
+  if (noted.is_object() && noted.value("start", Json()).is_number() && noted.value("step", Json()).is_number() &&
+      noted.value("count", Json()).is_number_unsigned() && noted["count"].get<double>() < kMostFrames)
+    for (std::size_t f = 0; f < noted["count"].get<std::size_t>(); ++f)
+      out.push_back(noted["start"].get<double>() + static_cast<double>(f) * noted["step"].get<double>());
+  if (noted.is_array())
+    for (const Json& t : noted) out.push_back(t.is_number() ? t.get<double>() : -1);
+  for (std::size_t f = 0; f < out.size(); ++f)
+    if (!(out[f] >= 0) || !std::isfinite(out[f]) || (f > 0 && !(out[f] > out[f - 1]))) return std::nullopt;
+  return out.empty() ? std::nullopt : std::optional(std::move(out));
+}
+
 bool chosen(const ReadOptions& options, const std::string& name, std::size_t index) {
   return options.clip.empty() || options.clip == name || options.clip == fmt::to_string(index);
 }
@@ -269,7 +285,9 @@ void read_animations(const Document& document, const ReadOptions& options, bool 
       continue;
     }
     if (animation.name.empty()) animation.name = fmt::format("animation_{}", i);
-    animation.frames = frame_times(document, animation, options.frames_per_second, dense);
+    std::optional<std::vector<double>> noted;
+    if (dense && options.frames_per_second == 0) noted = noted_frames(object);
+    animation.frames = noted ? std::move(*noted) : frame_times(document, animation, options.frames_per_second, dense);
     scene.animations.push_back(std::move(animation));
   }
 }

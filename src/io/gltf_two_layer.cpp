@@ -5,6 +5,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "io/json_text.h"
 #include "io/two_layer_pack.h"
 #include "sinew/core/error.h"
 
@@ -50,7 +51,7 @@ struct Reader {
   std::size_t count(const char* key, std::size_t most) const {
     const Json value = json.value(key, Json());
     if (!value.is_number_unsigned() || value.get<std::uint64_t>() < 1 || value.get<std::uint64_t>() > most)
-      refuse(fmt::format("{} is {}, expected 1 to {}", key, value.dump(), most));
+      refuse(fmt::format("{} is {}, expected 1 to {}", key, json_text(value), most));
     return value.get<std::size_t>();
   }
   const GltfArray* find(const char* key) const {
@@ -115,7 +116,7 @@ GltfExtension two_layer_extension(const Rig& rig, bool pack) {
                      {"virtualBones", model.virtual_bone_count()},
                      {"bonesPerVirtualBone", model.dictionary.slots},
                      {"virtualBonesPerVertex", model.coefficients.slots}};
-  GltfExtension out{kTwoLayerExtension, json.dump(), {}};
+  GltfExtension out{kTwoLayerExtension, json_text(json), {}};
   if (pack) {
     out.arrays.push_back({"packed", GltfArray::Component::u8, 1, gltf::pack_two_layer(model, rig.motion)});
     return out;
@@ -131,7 +132,7 @@ GltfExtension two_layer_extension(const Rig& rig, bool pack) {
 }
 
 void apply_two_layer_extension(const GltfExtension& extension, const std::string& name, Rig& rig) {
-  Reader reader{extension, name, Json::parse(extension.json, nullptr, false)};
+  Reader reader{extension, name, parse_json(extension.json)};
   if (!reader.json.is_object()) reader.refuse("is not an object");
   if (reader.json.value("version", Json()) != 1) reader.refuse("has a version that is not 1");
   const PackedSizes sizes{rig.vertex_count(),
@@ -144,7 +145,7 @@ void apply_two_layer_extension(const GltfExtension& extension, const std::string
                                   {"bones", sizes.bones},
                                   {"frames", sizes.frames}})
     if (reader.json.value(key, Json()) != have)
-      reader.refuse(fmt::format("is for {} {}, the rig has {}", reader.json.value(key, Json()).dump(), key, have));
+      reader.refuse(fmt::format("is for {} {}, the rig has {}", json_text(reader.json.value(key, Json())), key, have));
   TwoLayer model;
   Motion motion = rig.motion;
   const GltfArray* packed = reader.find("packed");

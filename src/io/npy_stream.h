@@ -42,4 +42,8 @@ class Stretch {
 template <class T>
 NpyArray<T> parse_npy(Stretch& stretch, const std::string& name);
 
+/// The same of positions, frames × vertices × 3, none of them 0. Floats in row-major order never need memory beside the
+/// frames.
+Frames parse_npy_frames(Stretch& stretch, const std::string& name, const Paging& paging);
+
 }  // namespace sinew

@@ -29,7 +29,7 @@ std::string_view without_leading_zeros(std::string_view digits) {
 }  // namespace
 
 Frames read_frame_files(const std::vector<std::filesystem::path>& paths, const Mesh& rest, const ParseFrame& parse,
-                        std::size_t least_bytes) {
+                        std::size_t least_bytes, const Paging& paging) {
   const std::size_t vertices = rest.vertex_count();
   const auto read = [&](std::size_t f) {
     return parse(read_file(paths[f]), fmt::format("frame {} ({})", f, paths[f].string()), rest);
@@ -44,7 +44,7 @@ Frames read_frame_files(const std::vector<std::filesystem::path>& paths, const M
   }
   if (bytes / least_bytes / vertices < paths.size())
     for (std::size_t f = 0; f < paths.size(); ++f) read(f);
-  Frames frames(paths.size(), vertices);
+  Frames frames(paths.size(), vertices, paging);
   for (std::size_t f = 0; f < paths.size(); ++f) frames[f] = read(f);
   return frames;
 }

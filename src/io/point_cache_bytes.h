@@ -32,10 +32,11 @@ T load(std::span<const std::byte> bytes, std::size_t offset) {
 }
 
 /// The frames that fill `source` from `start` on. Refuses counts that are not positive or that promise more than there
-/// is, before memory is taken for them, and the first position that is not finite.
+/// is, before memory is taken for them, and the first position that is not finite. Frames beyond paging.most stay in
+/// their file where that has our byte order.
 template <std::endian order>
 Frames load_frames(const ByteSource& source, std::size_t start, std::int32_t samples, std::int32_t points,
-                   const std::string& name, const Warnings& warn) {
+                   const std::string& name, const Warnings& warn, const Paging& paging) {
   if (samples <= 0 || points <= 0)
     throw Error(ErrorKind::input,
                 fmt::format("{}: {} frames of {} points, at least one of each is needed", name, samples, points));
@@ -45,18 +46,25 @@ Frames load_frames(const ByteSource& source, std::size_t start, std::int32_t sam
   if (bytes / 12 / vertex_count < frame_count)
     throw Error(ErrorKind::input, fmt::format("{}: {} frames of {} points do not fit in the {} bytes after the header",
                                               name, frame_count, vertex_count, bytes));
-  Frames frames(frame_count, vertex_count);
-  const std::span<float> data = frames.data();
-  source.read(start, std::as_writable_bytes(data));
-  if constexpr (order != std::endian::native) {
-    for (float& value : data) value = std::bit_cast<float>(swap_bytes(std::bit_cast<std::uint32_t>(value)));
+  const std::size_t frame_bytes = vertex_count * 12;
+  if (warn && bytes != frame_count * frame_bytes)
+    warn(fmt::format("{}: {} bytes after the last frame were left out", name, bytes - frame_count * frame_bytes));
+  if (order == std::endian::native && source.is_file() && frame_count * frame_bytes > paging.most) {
+    const Frames frames(frame_count, vertex_count,
+                        PagedMemory::of_file(name, start, frame_count * frame_bytes, paging));
+    frames.check_finite(name);
+    return frames;
   }
-  for (std::size_t i = 0; i < data.size(); ++i)
-    if (!std::isfinite(data[i]))
-      throw Error(ErrorKind::input, fmt::format("{}: frame {}, vertex {}: position is not finite", name,
-                                                i / (3 * vertex_count), i / 3 % vertex_count));
-  if (warn && bytes != data.size() * 4)
-    warn(fmt::format("{}: {} bytes after the last frame were left out", name, bytes - data.size() * 4));
+  Frames frames(frame_count, vertex_count, paging);
+  for (std::size_t f = 0; f < frame_count; ++f) {
+    PointsMap frame = frames[f];
+    const std::span<float> values(frame.data(), 3 * vertex_count);
+    source.read(start + f * frame_bytes, std::as_writable_bytes(values));
+    if constexpr (order != std::endian::native) {
+      for (float& value : values) value = std::bit_cast<float>(swap_bytes(std::bit_cast<std::uint32_t>(value)));
+    }
+  }
+  frames.check_finite(name);
   return frames;
 }
 

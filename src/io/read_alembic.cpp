@@ -318,9 +318,9 @@ Sequence read_archive(ogawa::Source source, const ReadOptions& options) {
   complete_attributes(archive.container().name(), options.warn, sequence.rest);
   sequence.rest.check(archive.container().name());
 
-  sequence.frames = Frames(kept.size(), vertices);
+  sequence.frames = Frames(kept.size(), vertices, options.paging);
   for (std::size_t f = 0; f < kept.size(); ++f) {
-    read_frame(timeline.at(kept[f]), sequence.frames.data().data() + 3 * vertices * f);
+    read_frame(timeline.at(kept[f]), sequence.frames[f].data());
     sequence.times.push_back(timeline.times[kept[f]]);
   }
   return sequence;

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "io/gltf_model.h"
+#include "io/json_text.h"
 #include "sinew/core/error.h"
 #include "sinew/io/gltf.h"
 #include "sinew/io/output_file.h"
@@ -63,7 +64,7 @@ Sequence pose_both_layers(std::span<const std::byte> bytes, const std::filesyste
   Sequence out;
   out.name = std::filesystem::path(name).stem().string();
   out.rest = options.mesh.empty() ? rig.rest : gltf::rest_mesh(document, chosen, options);
-  out.frames = Frames(frames.size(), places.size());
+  out.frames = Frames(frames.size(), places.size(), options.paging);
   out.times = timeline.seconds;
   out.clips = timeline.clips;
   Points posed(3, rig.rest.positions.cols());
@@ -105,7 +106,7 @@ std::optional<GltfExtension> parse_gltf_extension(std::span<const std::byte> byt
     out.arrays.back().name = key;
   }
   object.erase("accessors");
-  out.json = object.dump();
+  out.json = json_text(object);
   return out;
 }
 

@@ -12,15 +12,21 @@ namespace sinew {
 namespace gltf {
 namespace {
 
-/// The two-layer model in the file, if there is one and the whole rig is read.
-void add_second_layer(std::span<const std::byte> bytes, const ReadOptions& options, const std::string& name, Rig& rig) {
+/// The two-layer model in the file, if there is one and all meshes are read. It is noted at the keys: a rig that is
+/// sampled between them, or of one clip, moves as its skin does and is blended by both layers.
+void add_second_layer(std::span<const std::byte> bytes, const std::filesystem::path& folder, const ReadOptions& options,
+                      const std::string& name, Rig& rig) {
   const std::optional<GltfExtension> extension = parse_gltf_extension(bytes, kTwoLayerExtension, name);
-  if (!extension) return;
-  if (options.halfway) return;  // its motion is noted at the keys
-  if (options.clip.empty() && options.mesh.empty() && options.frames_per_second == 0)
+  if (!extension || options.halfway) return;  // half-way between keys nothing but the skin is compared
+  if (!options.mesh.empty()) {
+    if (options.warn) options.warn(fmt::format("{}: only a part is read, so its two-layer model is left out", name));
+  } else if (options.clip.empty() && options.frames_per_second == 0) {
     apply_two_layer_extension(*extension, name, rig);
-  else if (options.warn)
-    options.warn(fmt::format("{}: only a part is read, so its two-layer model is left out", name));
+  } else {
+    ReadOptions whole;
+    whole.max_bytes = options.max_bytes;
+    rig.two_layer = parse_gltf_rig(bytes, folder, whole, name).two_layer;
+  }
 }
 
 }  // namespace
@@ -35,7 +41,7 @@ Rig parse_gltf_rig(std::span<const std::byte> bytes, const std::filesystem::path
   const gltf::Timeline timeline = gltf::timeline(document, model, options);
   Rig rig = rig_of_scene(gltf::skinned_scene(document, model), gltf::rest_mesh(document, model, options),
                          {timeline.seconds, timeline.clips}, gltf::poses(model, timeline), options);
-  gltf::add_second_layer(bytes, options, name, rig);
+  gltf::add_second_layer(bytes, folder, options, name, rig);
   rig.check();
   return rig;
 }

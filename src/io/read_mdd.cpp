@@ -16,7 +16,7 @@ bool increase(const std::vector<double>& times) {
   return true;
 }
 
-PointCache load_mdd(const ByteSource& source, const std::string& name, const Warnings& warn) {
+PointCache load_mdd(const ByteSource& source, const std::string& name, const Warnings& warn, const Paging& paging) {
   constexpr auto kOrder = std::endian::big;
   constexpr std::size_t kHeader = 8;
   const std::vector<std::byte> bytes = source.read(0, kHeader);
@@ -30,7 +30,7 @@ PointCache load_mdd(const ByteSource& source, const std::string& name, const War
                 fmt::format("{}: the times of {} frames do not fit in {} bytes", name, samples, source.size()));
   const std::size_t start = kHeader + 4 * static_cast<std::size_t>(std::max(samples, 0));
   PointCache cache;
-  cache.frames = load_frames<kOrder>(source, start, samples, points, name, warn);
+  cache.frames = load_frames<kOrder>(source, start, samples, points, name, warn, paging);
   const std::vector<std::byte> times = source.read(kHeader, 4 * cache.frames.count());
   for (std::size_t f = 0; f < cache.frames.count(); ++f) cache.times.push_back(load<float, kOrder>(times, 4 * f));
   if (!increase(cache.times)) {
@@ -43,11 +43,11 @@ PointCache load_mdd(const ByteSource& source, const std::string& name, const War
 }  // namespace
 
 PointCache parse_mdd(std::span<const std::byte> bytes, const std::string& name, const Warnings& warn) {
-  return load_mdd(ByteSource(bytes), name, warn);
+  return load_mdd(ByteSource(bytes), name, warn, {});
 }
 
-PointCache read_mdd(const std::filesystem::path& path, const Warnings& warn) {
-  return load_mdd(ByteSource(path), path.string(), warn);
+PointCache read_mdd(const std::filesystem::path& path, const Warnings& warn, const Paging& paging) {
+  return load_mdd(ByteSource(path), path.string(), warn, paging);
 }
 
 }  // namespace sinew

@@ -218,6 +218,26 @@ NpyArray<T> parse_npy(Stretch& stretch, const std::string& name) {
   return array;
 }
 
+Frames parse_npy_frames(Stretch& stretch, const std::string& name, const Paging& paging) {
+  const Header header = read_header(stretch, name);
+  const std::vector<std::size_t>& shape = header.shape;
+  if (shape.size() != 3 || shape[2] != 3 || shape[0] == 0 || shape[1] == 0)
+    throw Error(ErrorKind::input, fmt::format("{}: shape ({}), expected frames × vertices × 3, none of them 0", name,
+                                              fmt::join(shape, ", ")));
+  if (header.type != "<f4" || header.column_major) {
+    std::vector<float> values = load_values<float>(stretch, header, name);
+    if (header.column_major) values = to_row_major(values, shape);
+    return {shape[0], shape[1], std::move(values)};
+  }
+  check_size(header, sizeof(float), stretch.left(), name);
+  Frames frames(shape[0], shape[1], paging);
+  for (std::size_t f = 0; f < shape[0]; ++f) {
+    PointsMap frame = frames[f];
+    stretch.read(std::as_writable_bytes(std::span(frame.data(), 3 * shape[1])));
+  }
+  return frames;
+}
+
 template <class T>
 NpyArray<T> parse_npy(std::span<const std::byte> bytes, const std::string& name) {
   const ByteSource source(bytes);

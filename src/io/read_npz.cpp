@@ -2,6 +2,8 @@
 
 #include <limits>
 #include <optional>
+#include <type_traits>
+#include <utility>
 
 #include "io/npy_stream.h"
 #include "sinew/core/error.h"
@@ -19,14 +21,13 @@ class Archive {
   /// The array, or nothing where the archive has none of that name.
   template <class T>
   std::optional<NpyArray<T>> find(const std::string& array) const {
-    const auto entry = entries_.find(array + ".npy");
-    if (entry == entries_.end()) return std::nullopt;
-    const std::string label = label_of(array);
-    Stretch contents(source_, find_zip_contents(source_, entry->second, label), entry->second.size);
-    NpyArray<T> found = parse_npy<T>(contents, label);
-    if (contents.crc() != entry->second.crc)
-      refuse(array, "its contents do not have the checksum that the archive states");
-    return found;
+    return find_with(array, [](Stretch& contents, const std::string& label) { return parse_npy<T>(contents, label); });
+  }
+
+  /// Positions, which may be kept in a file.
+  std::optional<Frames> find_frames(const std::string& array, const Paging& paging) const {
+    return find_with(
+        array, [&](Stretch& contents, const std::string& label) { return parse_npy_frames(contents, label, paging); });
   }
 
   [[noreturn]] void refuse(const std::string& array, const std::string& what) const {
@@ -40,6 +41,18 @@ class Archive {
   }
 
  private:
+  template <class Parse>
+  auto find_with(const std::string& array, const Parse& parse) const
+      -> std::optional<std::invoke_result_t<Parse, Stretch&, const std::string&>> {
+    const auto entry = entries_.find(array + ".npy");
+    if (entry == entries_.end()) return std::nullopt;
+    const std::string label = label_of(array);
+    Stretch contents(source_, find_zip_contents(source_, entry->second, label), entry->second.size);
+    auto found = parse(contents, label);
+    if (contents.crc() != entry->second.crc)
+      refuse(array, "its contents do not have the checksum that the archive states");
+    return found;
+  }
   std::string label_of(const std::string& array) const { return fmt::format("{}: array '{}'", name_, array); }
 
   const ByteSource& source_;
@@ -77,22 +90,19 @@ void read_faces(const Archive& archive, Mesh& mesh) {
   }
 }
 
-Sequence parse_archive(const ByteSource& source, const std::string& name) {
+Sequence parse_archive(const ByteSource& source, const std::string& name, const Paging& paging) {
   const Archive archive(source, name);
-  auto frames = archive.find<float>("frames");
+  auto frames = archive.find_frames("frames", paging);
   if (!frames) archive.refuse("frames", "missing; expected frames × vertices × 3 positions");
-  if (frames->shape.size() != 3 || frames->shape[2] != 3 || frames->values.empty())
-    archive.refuse("frames", fmt::format("shape ({}), expected frames × vertices × 3, none of them 0",
-                                         fmt::join(frames->shape, ", ")));
   Sequence sequence;
   sequence.name = name;
-  sequence.frames = Frames(frames->shape[0], frames->shape[1], std::move(frames->values));
+  sequence.frames = std::move(*frames);
   const std::size_t vertices = sequence.frames.vertex_count();
   if (const auto rest = archive.find<float>("rest")) {
     archive.check_shape("rest", *rest, {vertices, 3});
     sequence.rest.positions = ConstPointsMap(rest->values.data(), 3, static_cast<Eigen::Index>(vertices));
   } else {
-    sequence.rest.positions = sequence.frames[0];
+    sequence.rest.positions = std::as_const(sequence.frames)[0];
   }
   if (auto times = archive.find<double>("times")) {
     archive.check_shape("times", *times, {sequence.frame_count()});
@@ -108,11 +118,11 @@ Sequence parse_archive(const ByteSource& source, const std::string& name) {
 }  // namespace
 
 Sequence parse_npz(std::span<const std::byte> bytes, const std::string& name) {
-  return parse_archive(ByteSource(bytes), name);
+  return parse_archive(ByteSource(bytes), name, {});
 }
 
-Sequence read_npz(const std::filesystem::path& path) {
-  Sequence sequence = parse_archive(ByteSource(path), path.string());
+Sequence read_npz(const std::filesystem::path& path, const Paging& paging) {
+  Sequence sequence = parse_archive(ByteSource(path), path.string(), paging);
   sequence.name = path.stem().string();
   return sequence;
 }

@@ -11,7 +11,7 @@
 namespace sinew {
 namespace {
 
-PointCache load_pc2(const ByteSource& source, const std::string& name, const Warnings& warn) {
+PointCache load_pc2(const ByteSource& source, const std::string& name, const Warnings& warn, const Paging& paging) {
   constexpr std::string_view kMagic("POINTCACHE2\0", 12);
   constexpr std::size_t kHeader = 32;
   const std::vector<std::byte> bytes = source.read(0, kHeader);
@@ -26,7 +26,7 @@ PointCache load_pc2(const ByteSource& source, const std::string& name, const War
   const auto samples = load<std::int32_t, std::endian::little>(bytes, 28);
   if (version != 1) throw Error(ErrorKind::input, fmt::format("{}: PC2 version {}, expected 1", name, version));
   PointCache cache;
-  cache.frames = load_frames<std::endian::little>(source, kHeader, samples, points, name, warn);
+  cache.frames = load_frames<std::endian::little>(source, kHeader, samples, points, name, warn, paging);
   if (!(std::isfinite(rate) && rate > 0)) {
     if (warn) warn(fmt::format("{}: sample rate {} read as 1", name, rate));
     rate = 1;
@@ -38,11 +38,11 @@ PointCache load_pc2(const ByteSource& source, const std::string& name, const War
 }  // namespace
 
 PointCache parse_pc2(std::span<const std::byte> bytes, const std::string& name, const Warnings& warn) {
-  return load_pc2(ByteSource(bytes), name, warn);
+  return load_pc2(ByteSource(bytes), name, warn, {});
 }
 
-PointCache read_pc2(const std::filesystem::path& path, const Warnings& warn) {
-  return load_pc2(ByteSource(path), path.string(), warn);
+PointCache read_pc2(const std::filesystem::path& path, const Warnings& warn, const Paging& paging) {
+  return load_pc2(ByteSource(path), path.string(), warn, paging);
 }
 
 }  // namespace sinew

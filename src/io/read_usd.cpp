@@ -107,7 +107,7 @@ Sequence read_frames(UsdScene& scene, const Fetch& fetch, const ReadOptions& opt
     pose_frame(scene, timeline.frames[*rest], PointsMap(out.rest.positions.data(), 3, out.rest.positions.cols()));
     out.rest.normals = {};
   }
-  out.frames = Frames(kept.size(), vertices);
+  out.frames = Frames(kept.size(), vertices, options.paging);
   for (std::size_t f = 0; f < kept.size(); ++f) {
     pose_frame(scene, timeline.frames[kept[f]], out.frames[f]);
     out.times.push_back(timeline.seconds[kept[f]]);

@@ -37,7 +37,8 @@ namespace fs = std::filesystem;
 struct Format {
   std::string_view extension;
   Sequence (*read_sequence)(const fs::path&, const ReadOptions&) = nullptr;
-  PointCache (*read_cache)(const fs::path&, const Warnings&) = nullptr;  // positions only: a rest mesh comes beside it
+  PointCache (*read_cache)(const fs::path&, const Warnings&,
+                           const Paging&) = nullptr;  // positions only: a rest mesh comes beside it
   Rig (*read_rig)(const fs::path&, const ReadOptions&) = nullptr;
   void (*write_sequence)(const fs::path&, const Sequence&) = nullptr;
   void (*write_rig)(const fs::path&, const Rig&, const WriteOptions&) = nullptr;
@@ -175,14 +176,14 @@ Sequence read_single_mesh(const fs::path& path, const ReadOptions&) {
   return sequence;
 }
 
-Sequence read_npz_file(const fs::path& path, const ReadOptions&) {
-  return read_npz(path);
+Sequence read_npz_file(const fs::path& path, const ReadOptions& options) {
+  return read_npz(path, options.paging);
 }
 
 Sequence read_cache(const fs::path& rest, const fs::path& cache_path, const ReadOptions& options) {
   Sequence sequence;
   sequence.rest = read_obj(rest);
-  PointCache cache = format_of(cache_path).read_cache(cache_path, options.warn);
+  PointCache cache = format_of(cache_path).read_cache(cache_path, options.warn, options.paging);
   if (cache.frames.vertex_count() != sequence.vertex_count())
     refuse(fmt::format("{}: {} points, {} has {} vertices", cache_path.string(), cache.frames.vertex_count(),
                        rest.string(), sequence.vertex_count()));
@@ -216,7 +217,7 @@ Loaded read_frame_folder(const fs::path& folder, const std::vector<fs::path>& al
   loaded.sequence.name = folder_name(folder);
   loaded.sequence.rest = format.read_mesh(is_there(rest) ? rest : all.front());
   loaded.sequence.frames =
-      read_frame_files(wanted, loaded.sequence.rest, format.parse_frame, format.least_vertex_bytes);
+      read_frame_files(wanted, loaded.sequence.rest, format.parse_frame, format.least_vertex_bytes, options.paging);
   return loaded;
 }
 

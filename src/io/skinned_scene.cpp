@@ -1,4 +1,5 @@
 #include "io/skinned_scene.h"
+#include "io/json_text.h"
 
 #include <fmt/format.h>
 
@@ -145,10 +146,52 @@ void restore_bones(const SkinnedScene& scene, Rig& rig) {
     const Json parent = noted[b].value("parent", Json());
     if (name.is_string()) rig.bones[b].name = name.get<std::string>();
     if (parent.is_number_unsigned() && parent.get<std::size_t>() < b) rig.bones[b].parent = parent.get<int>();
+    rig.bones[b].helper = noted[b].value("helper", Json()) == true;
     if (!tail.is_array() || tail.size() != 3) continue;
     for (std::size_t c = 0; c < 3; ++c)
       if (tail[c].is_number()) rig.bones[b].tail[static_cast<Eigen::Index>(c)] = tail[c].get<float>();
   }
+}
+
+/// As many numbers as there is room for; false where it is anything else.
+template <class Matrix>
+bool restore_numbers(const Json& noted, Matrix& out) {
+  if (!noted.is_array() || noted.size() != static_cast<std::size_t>(out.size())) return false;
+  for (std::size_t i = 0; i < noted.size(); ++i) {
+    if (!noted[i].is_number()) return false;
+    const auto at = static_cast<Eigen::Index>(i);
+    out(at / out.cols(), at % out.cols()) = noted[i].get<float>();
+  }
+  return true;
+}
+
+bool restore_drive(const Json& noted, HelperDrive& drive) {
+  if (!noted.is_object()) return false;
+  const Json bone = noted.value("bone", Json());
+  const Json inputs = noted.value("inputs", Json());
+  if (!bone.is_number_unsigned() || bone.get<std::uint64_t>() > 65535 || !inputs.is_array()) return false;
+  drive.bone = bone.get<Index>();
+  for (const Json& entry : inputs) {
+    HelperDrive::Input input;
+    if (!entry.is_object()) return false;
+    const Json joint = entry.value("joint", Json());
+    if (!joint.is_number_unsigned() || joint.get<std::uint64_t>() > 65535) return false;
+    input.joint = joint.get<Index>();
+    if (!restore_numbers(entry.value("by", Json()), input.by)) return false;
+    drive.inputs.push_back(input);
+  }
+  return restore_numbers(noted.value("constant", Json()), drive.constant);
+}
+
+/// Drives that the writer noted, all of them or none: a rig does without.
+void restore_drives(const SkinnedScene& scene, Rig& rig) {
+  const Json noted = scene.fact("drives");
+  if (!noted.is_array() || noted.size() > rig.bone_count()) return;
+  for (const Json& entry : noted) {
+    HelperDrive drive;
+    if (restore_drive(entry, drive)) rig.drives.push_back(std::move(drive));
+  }
+  if (rig.drives.size() != noted.size() || !fault_of(rig.drives, rig.bones).empty()) rig.drives.clear();
 }
 
 /// Bones that move control point v, each once, with their weights. A part without skin has one bone and no influences.
@@ -210,6 +253,11 @@ std::vector<Eigen::Index> part_starts(const SkinnedScene& scene) {
   return first;
 }
 
+/// What A does to offsets of unit normals: scaled with the normals that they are added to, which stay at unit length.
+Eigen::Matrix3d normals_by(const Eigen::Matrix3d& A) {
+  return A.inverse().transpose() * std::cbrt(std::abs(A.determinant()));
+}
+
 /// Adds to the rest mesh, as shapes, targets that no frame uses; those of one name are one shape.
 void add_shapes(const SkinnedScene& scene, const std::vector<Target>& unused, const ReadOptions& options, Mesh& rest) {
   std::map<std::string, std::vector<Target>> by_name;
@@ -240,7 +288,7 @@ void add_shapes(const SkinnedScene& scene, const std::vector<Target>& unused, co
       if (mesh.target_normals.empty() || !invertible(part.bind)) continue;
       if (shape.normal_offsets.cols() == 0) shape.normal_offsets = Points::Zero(3, rest.positions.cols());
       shape.normal_offsets.middleCols(first[target.part], count) =
-          placed(mesh.target_normals[target.target], A.inverse().transpose());
+          placed(mesh.target_normals[target.target], normals_by(A));
     }
     rest.shapes.push_back(std::move(shape));
   }
@@ -309,7 +357,7 @@ void add_corrections(const SkinnedScene& scene, const Targets& targets,
       };
       place(mesh.targets[source.target], A, out.offsets.back());
       if (bent && !mesh.target_normals.empty())
-        place(mesh.target_normals[source.target], A.inverse().transpose(), out.normal_offsets.back());
+        place(mesh.target_normals[source.target], normals_by(A), out.normal_offsets.back());
     }
     for (std::size_t f = 0; f < coefficients.size(); ++f)
       out.coefficients(static_cast<Eigen::Index>(f), static_cast<Eigen::Index>(i)) =
@@ -343,7 +391,7 @@ bool is_jointed(const SkinnedScene& scene, const Rig& rig) {
 }
 
 void restore_notes(const SkinnedScene& scene, Rig& rig) {
-  if (scene.facts->contains("notes")) rig.notes = (*scene.facts)["notes"].dump();
+  if (scene.facts->contains("notes")) rig.notes = json_text((*scene.facts)["notes"]);
   const Json text = scene.fact("notes_text");
   if (text.is_string()) rig.notes = text.get<std::string>();
 }
@@ -447,7 +495,10 @@ Rig rig_of_scene(const SkinnedScene& scene, Mesh rest, SampledTimes times, const
   Rig rig;
   rig.rest = std::move(rest);
   name_bones(scene, bones, parent, rig);
-  if (scene.facts != nullptr) restore_bones(scene, rig);
+  if (scene.facts != nullptr) {
+    restore_bones(scene, rig);
+    restore_drives(scene, rig);
+  }
   pack(scene, bones, rig);
   const Targets targets = collect_targets(scene);
   std::vector<std::vector<double>> coefficients;
@@ -472,7 +523,7 @@ Sequence sequence_of_scene(const SkinnedScene& scene, Mesh rest, SampledTimes ti
   if (size > static_cast<double>(options.max_bytes))
     refuse(scene, fmt::format("{} frames of {} vertices would take {:.0f} GiB", frames, out.vertex_count(),
                               size / (1024.0 * 1024 * 1024)));
-  out.frames = Frames(frames, out.vertex_count());
+  out.frames = Frames(frames, out.vertex_count(), options.paging);
   std::vector<std::vector<bool>> used;  // targets, by part
   for (const Part& part : scene.parts) used.emplace_back(scene.points(part).targets.size(), false);
   for (std::size_t f = 0; f < frames; ++f) {

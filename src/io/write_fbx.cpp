@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "io/fbx/mesh_writer.h"
@@ -8,6 +9,7 @@
 #include "io/fbx/objects.h"
 #include "io/glb_mesh.h"
 #include "io/glb_motion.h"
+#include "io/json_text.h"
 #include "io/rig_facts.h"
 #include "sinew/core/error.h"
 #include "sinew/io/fbx.h"
@@ -77,7 +79,7 @@ std::string facts_text(const Rig& rig, bool hierarchy) {
   facts["materials"] = rig.rest.appearance.materials.size();
   for (const Clip& clip : rig.clips)
     facts["clip_list"].push_back({{"name", clip.name}, {"start", rig.times[clip.first_frame]}});
-  return facts.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return json_text(facts);
 }
 
 void write_header(const Rig& rig, bool hierarchy, const std::string& generator, Writer& out) {

@@ -7,6 +7,7 @@
 #include "io/glb_builder.h"
 #include "io/glb_mesh.h"
 #include "io/glb_motion.h"
+#include "io/json_text.h"
 #include "io/rig_facts.h"
 #include "sinew/core/error.h"
 #include "sinew/io/gltf.h"
@@ -25,7 +26,7 @@ struct Layout {
   std::vector<std::size_t> outer;   // node of each bone that carries translation, rotation, scale
   std::vector<std::size_t> joints;  // joint node of each bone: the same for rigid rigs
   std::size_t root = 0;             // node that holds the bones
-  std::vector<std::size_t> meshes;  // mesh nodes
+  std::vector<std::size_t> meshes;  // mesh nodes, those of the scene first
   std::vector<std::size_t> shapes;  // targets of each mesh behind the corrections
 };
 
@@ -69,6 +70,35 @@ void add_mesh_nodes(const std::vector<WrittenMesh>& meshes, Names& names, Layout
     out.root["meshes"][mesh.mesh]["name"] = name;
     layout.shapes.push_back(mesh.shapes);
     layout.meshes.push_back(out.append("nodes", {{"name", name}, {"mesh", mesh.mesh}, {"skin", 0}}));
+  }
+}
+
+/// Mesh nodes of a coarser level, behind those of the scene that are the same piece [MSFT_lod].
+void add_level(const std::vector<WrittenMesh>& finest, const Rig& level, const std::vector<std::size_t>& targets,
+               std::size_t number, Names& names, Layout& layout, GlbBuilder& out) {
+  const std::vector<WrittenMesh> meshes = add_meshes(level, targets, out);
+  const std::size_t first = layout.meshes.size();
+  std::vector<WrittenMesh> named = meshes;
+  for (WrittenMesh& mesh : named) mesh.name += fmt::format("_lod{}", number);
+  add_mesh_nodes(named, names, layout, out);
+  std::size_t piece = 0;  // pieces without triangles left are not written: the others come in order
+  for (std::size_t i = 0; i < meshes.size() && piece < finest.size(); ++i, ++piece) {
+    while (piece + 1 < finest.size() && finest[piece].name != meshes[i].name) ++piece;
+    out.root["nodes"][layout.meshes[piece]]["extensions"]["MSFT_lod"]["ids"].push_back(layout.meshes[first + i]);
+  }
+}
+
+/// From which share of the screen's height each level is drawn.
+void add_coverage(std::size_t meshes, const Layout& layout, GlbBuilder& out) {
+  for (std::size_t i = 0; i < meshes; ++i) {
+    Json& node = out.root["nodes"][layout.meshes[i]];
+    if (!node.contains("extensions")) continue;
+    const std::size_t levels = node["extensions"]["MSFT_lod"]["ids"].size();
+    Json coverage = Json::array();
+    double share = 1;
+    for (std::size_t k = 0; k < levels; ++k) coverage.push_back(share /= 2);
+    coverage.push_back(0);
+    node["extras"]["MSFT_screencoverage"] = std::move(coverage);
   }
 }
 
@@ -190,7 +220,7 @@ void add_animations(const Rig& rig, bool hierarchy, const std::vector<std::size_
 }
 
 void add_extension(const GltfExtension& extension, GlbBuilder& out) {
-  Json object = Json::parse(extension.json, nullptr, false);
+  Json object = parse_json(extension.json);
   if (!object.is_object() || object.contains("accessors"))
     throw Error(ErrorKind::usage,
                 fmt::format("extension '{}': its JSON is not an object without member 'accessors'", extension.name));
@@ -202,8 +232,10 @@ void add_extension(const GltfExtension& extension, GlbBuilder& out) {
 }  // namespace
 }  // namespace gltf
 
-std::vector<std::byte> glb_bytes(const Rig& rig, const WriteOptions& options,
-                                 std::span<const GltfExtension> extensions) {
+namespace {
+
+std::vector<std::byte> bytes_of(const Rig& rig, std::span<const Rig> levels, const WriteOptions& options,
+                                std::span<const GltfExtension> extensions) {
   rig.check();
   if (rig.vertex_count() == 0) throw Error(ErrorKind::output, "GLB: a mesh without vertices cannot be written");
   if (rig.bone_count() > 65536)
@@ -217,25 +249,59 @@ std::vector<std::byte> glb_bytes(const Rig& rig, const WriteOptions& options,
   out.root["asset"]["extras"]["sinew"] = rig_facts(rig, hierarchy);
   gltf::add_appearance(rig.rest.appearance, out);
   gltf::add_bones(rig, hierarchy, names, layout, out);
-  gltf::add_mesh_nodes(gltf::add_meshes(rig, targets, out), names, layout, out);
+  const std::vector<gltf::WrittenMesh> meshes = gltf::add_meshes(rig, targets, out);
+  gltf::add_mesh_nodes(meshes, names, layout, out);
+  for (std::size_t i = 0; i < levels.size(); ++i)
+    gltf::add_level(meshes, levels[i], targets, i + 1, names, layout, out);
+  if (!levels.empty()) {
+    gltf::add_coverage(meshes.size(), layout, out);
+    out.root["extensionsUsed"].push_back("MSFT_lod");
+  }
   gltf::add_animations(rig, hierarchy, targets, layout, options.safe_names, out);
   const bool given = std::any_of(extensions.begin(), extensions.end(),
                                  [](const GltfExtension& extension) { return extension.name == kTwoLayerExtension; });
   if (rig.two_layer && !given) gltf::add_extension(two_layer_extension(rig, false), out);
   for (const GltfExtension& extension : extensions) gltf::add_extension(extension, out);
   gltf::Json scene = {layout.root};
-  for (const std::size_t node : layout.meshes) scene.push_back(node);
+  for (std::size_t i = 0; i < meshes.size(); ++i) scene.push_back(layout.meshes[i]);
   out.root["scenes"] = gltf::Json::array({{{"nodes", std::move(scene)}}});
   out.root["scene"] = 0;
   return out.finish();
 }
 
-void write_glb(const std::filesystem::path& path, const Rig& rig, const WriteOptions& options,
-               std::span<const GltfExtension> extensions) {
-  const std::vector<std::byte> bytes = glb_bytes(rig, options, extensions);
+void write_bytes(const std::filesystem::path& path, const std::vector<std::byte>& bytes) {
   OutputFile file(path);
   file.write(std::span<const std::byte>(bytes));
   file.commit();
+}
+
+}  // namespace
+
+std::vector<std::byte> glb_bytes(const Rig& rig, const WriteOptions& options,
+                                 std::span<const GltfExtension> extensions) {
+  return bytes_of(rig, {}, options, extensions);
+}
+
+std::vector<std::byte> glb_levels_bytes(std::span<const Rig> levels, const WriteOptions& options) {
+  if (levels.empty()) throw Error(ErrorKind::usage, "GLB: no level of detail to write");
+  const Rig& first = levels.front();
+  const auto rank = [](const Rig& rig) { return rig.corrections ? rig.corrections->rank() : 0; };
+  for (const Rig& level : levels.subspan(1)) {
+    level.check();
+    if (level.bone_count() != first.bone_count() || rank(level) != rank(first) ||
+        level.rest.appearance.materials.size() != first.rest.appearance.materials.size() || level.vertex_count() == 0)
+      throw Error(ErrorKind::usage, "GLB: levels of detail of different rigs");
+  }
+  return bytes_of(first, levels.subspan(1), options, {});
+}
+
+void write_glb(const std::filesystem::path& path, const Rig& rig, const WriteOptions& options,
+               std::span<const GltfExtension> extensions) {
+  write_bytes(path, glb_bytes(rig, options, extensions));
+}
+
+void write_glb_levels(const std::filesystem::path& path, std::span<const Rig> levels, const WriteOptions& options) {
+  write_bytes(path, glb_levels_bytes(levels, options));
 }
 
 }  // namespace sinew

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <cassert>
 #include <limits>
 
 #include "io/point_cache_bytes.h"
@@ -27,21 +27,35 @@ float mean_rate(std::span<const double> times) {
 
 }  // namespace
 
-void write_pc2(const std::filesystem::path& path, const Frames& frames, std::span<const double> times) {
+Pc2File::Pc2File(const std::filesystem::path& path, std::size_t frames, std::size_t vertices, float rate)
+    : file_(path), path_(path), left_(frames), vertices_(vertices) {
   static_assert(std::endian::native == std::endian::little, "positions are written as they lie in memory");
   const std::int32_t version = 1;
-  const std::int32_t points = count_of(path, frames.vertex_count());
+  const std::int32_t points = count_of(path, vertices);
   const float start = 0;
-  const float rate = mean_rate(times);
-  const std::int32_t samples = count_of(path, frames.count());
-  OutputFile file(path);
-  file.write(std::string_view("POINTCACHE2\0", 12));
-  file.write(std::as_bytes(std::span(&version, 1)));
-  file.write(std::as_bytes(std::span(&points, 1)));
-  file.write(std::as_bytes(std::span(&start, 1)));
-  file.write(std::as_bytes(std::span(&rate, 1)));
-  file.write(std::as_bytes(std::span(&samples, 1)));
-  file.write(std::as_bytes(frames.data()));
+  const std::int32_t samples = count_of(path, frames);
+  file_.write(std::string_view("POINTCACHE2\0", 12));
+  file_.write(std::as_bytes(std::span(&version, 1)));
+  file_.write(std::as_bytes(std::span(&points, 1)));
+  file_.write(std::as_bytes(std::span(&start, 1)));
+  file_.write(std::as_bytes(std::span(&rate, 1)));
+  file_.write(std::as_bytes(std::span(&samples, 1)));
+}
+
+void Pc2File::add(const Eigen::Ref<const Points>& frame) {
+  assert(left_ > 0 && static_cast<std::size_t>(frame.cols()) == vertices_ && frame.outerStride() == 3);
+  file_.write(std::as_bytes(std::span(frame.data(), 3 * vertices_)));
+  --left_;
+}
+
+void Pc2File::commit() {
+  if (left_ > 0) throw Error(ErrorKind::output, fmt::format("{}: {} frames are missing", path_.string(), left_));
+  file_.commit();
+}
+
+void write_pc2(const std::filesystem::path& path, const Frames& frames, std::span<const double> times) {
+  Pc2File file(path, frames.count(), frames.vertex_count(), mean_rate(times));
+  for (std::size_t f = 0; f < frames.count(); ++f) file.add(frames[f]);
   file.commit();
 }
 
@@ -53,11 +67,10 @@ void write_mdd(const std::filesystem::path& path, const Frames& frames, std::spa
   add(count_of(path, frames.vertex_count()));
   for (const double time : times) add(static_cast<float>(time));
   file.write(std::as_bytes(std::span(words)));
-  const std::span<const float> data = frames.data();
-  constexpr std::size_t kBlock = std::size_t{1} << 16;
-  for (std::size_t i = 0; i < data.size(); i += kBlock) {
+  for (std::size_t f = 0; f < frames.count(); ++f) {
+    const ConstPointsMap frame = frames[f];
     words.clear();
-    for (std::size_t j = i; j < std::min(i + kBlock, data.size()); ++j) add(data[j]);
+    for (Eigen::Index i = 0; i < frame.size(); ++i) add(frame.data()[i]);
     file.write(std::as_bytes(std::span(words)));
   }
   file.commit();

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "io/glb_mesh.h"
+#include "io/json_text.h"
 #include "io/rig_facts.h"
 #include "io/sequence_times.h"
 #include "io/usd/writer.h"
@@ -24,7 +25,7 @@ constexpr double kWholeCode = 1e-6;  // a code this near to a whole number, rela
 
 void write_header(const TimeCodes& times, const std::string& root, const Json& facts, Text& out) {
   out << "#usda 1.0\n(\n    customLayerData = {\n        string sinew = ";
-  out.quoted(facts.dump(-1, ' ', false, Json::error_handler_t::replace)) << "\n    }\n";
+  out.quoted(json_text(facts)) << "\n    }\n";
   out << "    defaultPrim = \"" << root.substr(1) << "\"\n";
   if (!times.codes.empty()) {
     out << "    endTimeCode = ";

@@ -326,63 +326,91 @@ class Flesh {
   Eigen::VectorXd phase_;  // V
 };
 
-Frames make_frames(const Creature& creature, const Rig& rig, const Clips& clips, const CharacterOptions& options) {
-  Frames frames(rig.frame_count(), rig.vertex_count());
+/// The positions of a frame.
+void make_frame(const Rig& rig, const Flesh& flesh, const Clips& clips, std::size_t f, const CharacterOptions& options,
+                Eigen::Ref<Points> frame) {
   const bool bends = options.bulge != 0 || options.wobble != 0;
-  const Flesh flesh(creature, rig, options);
   const auto slots = static_cast<std::size_t>(rig.weights.influences);
-  parallel_for(frames.count(), 1, options.threads, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t f = begin; f < end; ++f) {
-      PointsMap frame = frames[f];
-      pose(rig, f, frame);
-      make::Random random(options.seed * 1000003 + f);
-      for (std::size_t v = 0; v < rig.vertex_count(); ++v) {
-        const auto column = index(v);
-        Vector3d extra = Vector3d::Zero();
-        if (bends) {
-          Eigen::Matrix3d A = Eigen::Matrix3d::Zero();
-          for (std::size_t k = v * slots; k < (v + 1) * slots; ++k)
-            A += static_cast<double>(rig.weights.values[k]) *
-                 rig.motion(f, rig.weights.bones[k]).leftCols<3>().cast<double>();
-          extra = A * flesh.offset(column, clips.attitudes[f], clips.times[f]);
-        }
-        if (options.noise > 0)
-          for (Eigen::Index i = 0; i < 3; ++i) extra[i] += options.noise * random.normal();
-        if (bends || options.noise > 0) frame.col(column) = (frame.col(column).cast<double>() + extra).cast<float>();
-      }
+  pose(rig, f, frame);
+  make::Random random(options.seed * 1000003 + f);
+  for (std::size_t v = 0; v < rig.vertex_count(); ++v) {
+    const auto column = index(v);
+    Vector3d extra = Vector3d::Zero();
+    if (bends) {
+      Eigen::Matrix3d A = Eigen::Matrix3d::Zero();
+      for (std::size_t k = v * slots; k < (v + 1) * slots; ++k)
+        A += static_cast<double>(rig.weights.values[k]) *
+             rig.motion(f, rig.weights.bones[k]).leftCols<3>().cast<double>();
+      extra = A * flesh.offset(column, clips.attitudes[f], clips.times[f]);
     }
-  });
-  return frames;
+    if (options.noise > 0)
+      for (Eigen::Index i = 0; i < 3; ++i) extra[i] += options.noise * random.normal();
+    if (bends || options.noise > 0) frame.col(column) = (frame.col(column).cast<double>() + extra).cast<float>();
+  }
 }
+
+/// A creature without frames.
+struct Still {
+  Creature creature;
+  Clips clips;
+  Character character;
+};
 
 void check_options(const CharacterOptions& options) {
   const auto refuse = [](const std::string& sentence) { throw Error(ErrorKind::usage, "character: " + sentence); };
-  if (options.vertices < 500 || options.vertices > 500000)
-    refuse(fmt::format("{} vertices, expected 500 to 500000", options.vertices));
+  if (options.vertices < 500 || options.vertices > 5000000)
+    refuse(fmt::format("{} vertices, expected 500 to 5000000", options.vertices));
   if (options.walk_frames < 0 || options.wave_frames < 0 || options.walk_frames + options.wave_frames == 0)
     refuse(fmt::format("{} frames of walking and {} of waving", options.walk_frames, options.wave_frames));
   for (const double value : {options.bulge, options.wobble, options.noise})
     if (!(value >= 0) || !std::isfinite(value)) refuse(fmt::format("a deformation of {}, expected >= 0", value));
 }
 
+Still make_still(const CharacterOptions& options) {
+  check_options(options);
+  make::Random random(options.seed);
+  Still out;
+  out.creature = make::make_creature(random);
+  Surface surface = make_surface(out.creature, options, random);
+  out.clips = make_clips(out.creature, options);
+  out.character.truth = make_truth(out.creature, std::move(surface), out.clips);
+  out.character.truth.check();
+  out.character.sequence.name = "creature";
+  out.character.sequence.rest = out.character.truth.rest;
+  out.character.sequence.times = out.clips.times;
+  out.character.sequence.clips = out.clips.clips;
+  return out;
+}
+
 }  // namespace
 
 Character make_character(const CharacterOptions& options) {
-  check_options(options);
-  make::Random random(options.seed);
-  Creature creature = make::make_creature(random);
-  Surface surface = make_surface(creature, options, random);
-  const Clips clips = make_clips(creature, options);
-  Character out;
-  out.truth = make_truth(creature, std::move(surface), clips);
-  out.truth.check();
-  out.sequence.name = "creature";
-  out.sequence.rest = out.truth.rest;
-  out.sequence.frames = make_frames(creature, out.truth, clips, options);
-  out.sequence.times = clips.times;
-  out.sequence.clips = clips.clips;
-  out.sequence.check();
-  return out;
+  Still still = make_still(options);
+  const Rig& rig = still.character.truth;
+  const Flesh flesh(still.creature, rig, options);
+  Frames frames(rig.frame_count(), rig.vertex_count());
+  parallel_for(frames.count(), 1, options.threads, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t f = begin; f < end; ++f) make_frame(rig, flesh, still.clips, f, options, frames[f]);
+  });
+  still.character.sequence.frames = std::move(frames);
+  still.character.sequence.check();
+  return std::move(still.character);
+}
+
+Character make_character(const CharacterOptions& options, const FrameSink& sink) {
+  constexpr std::size_t kTogether = 8;  // frames that are made at once
+  Still still = make_still(options);
+  const Rig& rig = still.character.truth;
+  const Flesh flesh(still.creature, rig, options);
+  std::vector<Points> made(kTogether, Points(3, index(rig.vertex_count())));
+  for (std::size_t first = 0; first < rig.frame_count(); first += kTogether) {
+    const std::size_t count = std::min(kTogether, rig.frame_count() - first);
+    parallel_for(count, 1, options.threads, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) make_frame(rig, flesh, still.clips, first + i, options, made[i]);
+    });
+    for (std::size_t i = 0; i < count; ++i) sink(still.character, first + i, made[i]);
+  }
+  return std::move(still.character);
 }
 
 }  // namespace sinew

@@ -8,6 +8,8 @@
 namespace sinew {
 namespace {
 
+constexpr std::size_t kFramesTogether = 16;  // that are gone over together
+
 /// Row-normalises symmetric affinities and takes the symmetric part of the result.
 EdgeWeights symmetric_normalised(const Adjacency& adjacency, const std::vector<double>& affinity) {
   std::vector<double> sums(adjacency.vertex_count(), 0);
@@ -40,22 +42,22 @@ EdgeWeights rigidness_laplacian(const Sequence& sequence, const Adjacency& adjac
   const ConstPointsMap rest(sequence.rest.positions.data(), 3, sequence.rest.positions.cols());
   std::vector<double> deviation(edges, 0);  // sum over frames of squared changes, then their RMS
   std::vector<double> length(edges, 0);
-  parallel_for(adjacency.vertex_count(), 256, threads, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t v = begin; v < end; ++v) {
-      for (std::size_t e = adjacency.starts[v]; e < adjacency.starts[v + 1]; ++e) {
-        length[e] = edge_length(rest, static_cast<Eigen::Index>(v), adjacency.neighbors[e]);
-      }
-    }
-    for (std::size_t f = 0; f < sequence.frame_count(); ++f) {
-      const ConstPointsMap frame = sequence.frames[f];
-      for (std::size_t v = begin; v < end; ++v) {
-        for (std::size_t e = adjacency.starts[v]; e < adjacency.starts[v + 1]; ++e) {
-          const double change = edge_length(frame, static_cast<Eigen::Index>(v), adjacency.neighbors[e]) - length[e];
-          deviation[e] += change * change;
-        }
-      }
-    }
-  });
+  for (std::size_t v = 0; v < adjacency.vertex_count(); ++v)
+    for (std::size_t e = adjacency.starts[v]; e < adjacency.starts[v + 1]; ++e)
+      length[e] = edge_length(rest, static_cast<Eigen::Index>(v), adjacency.neighbors[e]);
+  for (std::size_t first = 0; first < sequence.frame_count(); first += kFramesTogether) {
+    std::vector<ConstPointsMap> frames;
+    for (std::size_t f = first; f < std::min(first + kFramesTogether, sequence.frame_count()); ++f)
+      frames.push_back(sequence.frames[f]);
+    parallel_for(adjacency.vertex_count(), 256, threads, [&](std::size_t begin, std::size_t end) {
+      for (const ConstPointsMap& frame : frames)
+        for (std::size_t v = begin; v < end; ++v)
+          for (std::size_t e = adjacency.starts[v]; e < adjacency.starts[v + 1]; ++e) {
+            const double change = edge_length(frame, static_cast<Eigen::Index>(v), adjacency.neighbors[e]) - length[e];
+            deviation[e] += change * change;
+          }
+    });
+  }
   double squares = 0;
   for (const double l : length) squares += l * l;
   const double smallest = edges == 0 ? 0 : floor * std::sqrt(squares / static_cast<double>(edges));

@@ -8,6 +8,7 @@
 #include <Eigen/LU>
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <random>
 

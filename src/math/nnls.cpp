@@ -1,6 +1,7 @@
 #include "math/nnls.h"
 #include "math/decompositions.h"
 
+#include <algorithm>
 #include <vector>
 
 namespace sinew {

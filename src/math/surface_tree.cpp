@@ -48,6 +48,17 @@ Eigen::Vector3d nearest_on(const Eigen::Matrix3d& triangle, const Eigen::Vector3
   return x - normal * (normal.dot(x - triangle.col(0)) / normal.squaredNorm());
 }
 
+/// The shares of a triangle's corners in a point on it.
+Eigen::Vector3d shares(const Eigen::Matrix3d& triangle, const Eigen::Vector3d& on) {
+  Eigen::Vector3d out;
+  const Eigen::Vector3d normal =
+      (triangle.col(1) - triangle.col(0)).cross(Eigen::Vector3d(triangle.col(2) - triangle.col(0)));
+  for (int i = 0; i < 3; ++i)
+    out[i] = normal.dot((triangle.col((i + 1) % 3) - on).cross(Eigen::Vector3d(triangle.col((i + 2) % 3) - on)));
+  out = out.cwiseMax(0);
+  return out.sum() > 0 ? Eigen::Vector3d(out / out.sum()) : Eigen::Vector3d(Eigen::Vector3d::UnitX());
+}
+
 double squared_distance(const Eigen::Vector3d& low, const Eigen::Vector3d& high, const Eigen::Vector3d& x) {
   return (low - x).cwiseMax(x - high).cwiseMax(0).squaredNorm();
 }
@@ -60,9 +71,9 @@ SurfaceTree::SurfaceTree(const Eigen::Matrix3Xd& positions, const std::vector<In
     for (std::size_t i = 0; i < 3; ++i) corners.col(static_cast<Eigen::Index>(i)) = positions.col(triangles[t + i]);
     const Eigen::Vector3d area =
         (corners.col(1) - corners.col(0)).cross(Eigen::Vector3d(corners.col(2) - corners.col(0)));
-    if (area.squaredNorm() > 0) corners_.push_back(corners);
+    if (area.squaredNorm() > 0) triangles_.push_back({corners, t / 3});
   }
-  if (!corners_.empty()) build(0, static_cast<std::uint32_t>(corners_.size()));
+  if (!triangles_.empty()) build(0, static_cast<std::uint32_t>(triangles_.size()));
 }
 
 void SurfaceTree::summarise(Node& node) const {
@@ -72,7 +83,7 @@ void SurfaceTree::summarise(Node& node) const {
   node.normal.setZero();
   double total = 0;
   for (std::uint32_t t = node.first; t < node.last; ++t) {
-    const Eigen::Matrix3d& c = corners_[t];
+    const Eigen::Matrix3d& c = triangles_[t].corners;
     const Eigen::Vector3d area = 0.5 * (c.col(1) - c.col(0)).cross(Eigen::Vector3d(c.col(2) - c.col(0)));
     node.low = node.low.cwiseMin(c.rowwise().minCoeff());
     node.high = node.high.cwiseMax(c.rowwise().maxCoeff());
@@ -83,7 +94,7 @@ void SurfaceTree::summarise(Node& node) const {
   node.centre /= total;
   node.radius = 0;
   for (std::uint32_t t = node.first; t < node.last; ++t)
-    node.radius = std::max(node.radius, (corners_[t].colwise() - node.centre).colwise().norm().maxCoeff());
+    node.radius = std::max(node.radius, (triangles_[t].corners.colwise() - node.centre).colwise().norm().maxCoeff());
 }
 
 std::uint32_t SurfaceTree::build(std::uint32_t first, std::uint32_t last) {
@@ -97,11 +108,11 @@ std::uint32_t SurfaceTree::build(std::uint32_t first, std::uint32_t last) {
   if (last - first <= kLeaf) return number;
   Eigen::Index axis = 0;
   (node.high - node.low).maxCoeff(&axis);
-  const auto begin = corners_.begin();
+  const auto begin = triangles_.begin();
   const std::uint32_t middle = first + (last - first) / 2;
-  std::nth_element(
-      begin + first, begin + middle, begin + last,
-      [&](const Eigen::Matrix3d& a, const Eigen::Matrix3d& b) { return a.row(axis).sum() < b.row(axis).sum(); });
+  std::nth_element(begin + first, begin + middle, begin + last, [&](const Triangle& a, const Triangle& b) {
+    return a.corners.row(axis).sum() < b.corners.row(axis).sum();
+  });
   build(first, middle);
   const std::uint32_t right = build(middle, last);
   nodes_[number].right = right;
@@ -121,7 +132,7 @@ double SurfaceTree::winding(const Eigen::Vector3d& x) const {
     if (away > kFar * node.radius) {
       sum += to.dot(node.normal) / (away * away * away);
     } else if (node.right == 0) {
-      for (std::uint32_t t = node.first; t < node.last; ++t) sum += solid_angle(corners_[t], x);
+      for (std::uint32_t t = node.first; t < node.last; ++t) sum += solid_angle(triangles_[t].corners, x);
     } else {
       stack[depth++] = node.right;
       stack[depth++] = number + 1;
@@ -130,9 +141,11 @@ double SurfaceTree::winding(const Eigen::Vector3d& x) const {
   return sum / (4 * std::numbers::pi);
 }
 
-Eigen::Vector3d SurfaceTree::nearest(const Eigen::Vector3d& x) const {
-  Eigen::Vector3d best = x;
+SurfaceTree::Place SurfaceTree::closest(const Eigen::Vector3d& x) const {
+  Place best;
+  best.point = x;
   if (nodes_.empty()) return best;
+  std::uint32_t found = 0;
   double least = std::numeric_limits<double>::infinity();
   std::array<std::uint32_t, 64> stack{};
   std::size_t depth = 1;
@@ -142,10 +155,11 @@ Eigen::Vector3d SurfaceTree::nearest(const Eigen::Vector3d& x) const {
     if (squared_distance(node.low, node.high, x) >= least) continue;
     if (node.right == 0) {
       for (std::uint32_t t = node.first; t < node.last; ++t) {
-        const Eigen::Vector3d on = nearest_on(corners_[t], x);
+        const Eigen::Vector3d on = nearest_on(triangles_[t].corners, x);
         if (const double away = (on - x).squaredNorm(); away < least) {
           least = away;
-          best = on;
+          best.point = on;
+          found = t;
         }
       }
       continue;
@@ -156,6 +170,8 @@ Eigen::Vector3d SurfaceTree::nearest(const Eigen::Vector3d& x) const {
     stack[depth++] = left_first ? node.right : left;
     stack[depth++] = left_first ? left : node.right;
   }
+  best.triangle = triangles_[found].number;
+  best.weights = shares(triangles_[found].corners, best.point);
   return best;
 }
 

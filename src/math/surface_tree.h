@@ -26,7 +26,16 @@ class SurfaceTree {
   bool inside(const Eigen::Vector3d& x) const { return std::abs(winding(x)) > 0.5; }
 
   /// The nearest point of the surface; x itself where there is none.
-  Eigen::Vector3d nearest(const Eigen::Vector3d& x) const;
+  Eigen::Vector3d nearest(const Eigen::Vector3d& x) const { return closest(x).point; }
+
+  /// A point of the surface: which triangle of those given, and the shares of its corners.
+  struct Place {
+    std::size_t triangle = 0;
+    Eigen::Vector3d weights = Eigen::Vector3d::UnitX();  // >= 0, sum 1
+    Eigen::Vector3d point = Eigen::Vector3d::Zero();
+  };
+  /// The nearest one. Where there is no surface its point is x.
+  Place closest(const Eigen::Vector3d& x) const;
 
  private:
   struct Node {
@@ -42,7 +51,11 @@ class SurfaceTree {
   std::uint32_t build(std::uint32_t first, std::uint32_t last);
   void summarise(Node& node) const;
 
-  std::vector<Eigen::Matrix3d> corners_;  // of every triangle, as columns
+  struct Triangle {
+    Eigen::Matrix3d corners;  // as columns
+    std::size_t number;       // among those given
+  };
+  std::vector<Triangle> triangles_;
   std::vector<Node> nodes_;
 };
 

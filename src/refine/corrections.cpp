@@ -429,4 +429,21 @@ CorrectionReport correct(Rig& rig, const Sequence& sequence, const CorrectionOpt
   return report;
 }
 
+std::string sentence(const CorrectionReport& report) {
+  std::string text = fmt::format("corrections of rank {}: E_RMS {:.3g} before, {:.3g} after", report.rank,
+                                 report.e_rms.front(), report.e_rms.back());
+  if (report.near_singular > 0)
+    text += fmt::format("; {} vertices have near-singular blended transforms", report.near_singular);
+  if (report.dropped > 0) text += fmt::format("; {} targets without effect dropped", report.dropped);
+  return text;
+}
+
+void add_corrections(Rig& rig, const Sequence& sequence, const CorrectionOptions& options, FitReport& report,
+                     const Progress& progress) {
+  if (options.rank == 0) return;
+  const StepTimer timer(report, "corrections");
+  const std::string text = sentence(correct(rig, sequence, options, progress));
+  report.remark = report.remark.empty() ? text : report.remark + "; " + text;
+}
+
 }  // namespace sinew

@@ -16,6 +16,9 @@ constexpr double kProgram = 20e6;         // code, libraries, BLAS
 constexpr double kPerThread = 12e6;       // stacks and packing buffers of each further thread
 constexpr double kDenseWeights = 4e6;     // weights for which ssdr starts dense (src/solve/ssdr.cpp)
 constexpr double kSearchVertices = 5000;  // that stand for all while ssdr searches
+constexpr double kBasisVertices = 3000;   // whose trajectories a basis is learnt from (src/solve/lbs/problem.cpp)
+constexpr double kBasisColumns = 192;     // that are tried for it
+constexpr double kSketchFrames = 110;     // frames that a skeleton is looked for in
 constexpr double kFreeBytes = 101e6;      // frames of which a copy is kept (src/solve/problem.cpp)
 
 /// A size in floating point, for formulas.
@@ -109,6 +112,14 @@ SolveEstimate clusters(const Numbers& n) {
   return out;
 }
 
+/// The part of an estimate that stands for the frames and what is made of all of them.
+double of_frames(std::string_view method, const Numbers& n, const SolveSize& size) {
+  if (method == "ssdr") return problem_bytes(n, size.quality);
+  if (method == "kavan") return problem_bytes(n, size.quality) + 2 * n.frames;
+  if (method == "skeleton") return (size.symmetric ? 8 : 3.5) * n.frames;
+  return 2.2 * n.frames;
+}
+
 }  // namespace
 
 SolveEstimate estimate_solve(std::string_view method, const SolveSize& size) {
@@ -132,6 +143,27 @@ SolveEstimate estimate_solve(std::string_view method, const SolveSize& size) {
   // Reading, writing and evaluating beside the solve; half of the work runs in parallel.
   out.cpu_seconds = 0.2 + 2e-8 * n.F * n.V + out.seconds;
   out.seconds = 0.2 + 2e-8 * n.F * n.V + out.seconds * (0.5 + 0.5 / size.threads);
+  return out;
+}
+
+bool solves_paged(std::string_view method) {
+  return method == "ssdr" || method == "kavan" || method == "skeleton" || method == "clusters";
+}
+
+SolveEstimate estimate_paged(std::string_view method, const SolveSize& size, double memory) {
+  SolveEstimate out = estimate_solve(method, size);
+  if (!solves_paged(method)) return out;
+  const Numbers n = numbers_of(size);
+  const double learnt = 12 * n.F * std::min(n.V, kBasisVertices) + 3 * n.F * kBasisColumns * 40;
+  const double searched = method == "ssdr" && size.quality == Quality::best ? 20 * n.F * std::min(n.V, kSearchVertices)
+                          : method == "skeleton"                            ? 42 * std::min(n.F, kSketchFrames) * n.V
+                                                                            : 0;
+  const double solved = out.bytes - of_frames(method, n, size) + learnt + searched;
+  const double evaluated = kProgram + (500 + 100 * size.threads) * n.V;
+  out.bytes = std::max(solved, evaluated) + memory;
+  // Reading, T₀ and the trajectories, what they are in the basis or not, evaluation at the keys and between them.
+  out.passes = method == "kavan" ? 15 : 5;
+  out.scratch = (method == "kavan" ? 2 : size.symmetric ? 4 : 1) * n.frames;
   return out;
 }
 

@@ -8,6 +8,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 /// docs/architecture.md is read and held: its tables are the rules.
@@ -195,6 +196,64 @@ TEST(Architecture, HeadersThatUsersIncludeDoNotIncludeInternalOnes) {
       if (include[0] == '"') {
         EXPECT_EQ(include.rfind("\"sinew/", 0), 0U) << source.file << ": " << include;
       }
+  }
+}
+
+/// What the precompiled header brings that sources name often, and how the header begins that they are to include for
+/// it.
+const std::vector<std::pair<std::string, std::vector<std::string>>> kPrecompiled{
+    {"<algorithm", {"std::sort(", "std::find_if(", "std::any_of(", "std::max_element(", "std::max(", "std::min("}},
+    {"<array", {"std::array<"}},
+    {"<cmath", {"std::sqrt(", "std::isfinite(", "std::pow("}},
+    {"<cstdint", {"std::uint8_t", "std::uint32_t", "std::uint64_t", "std::int64_t"}},
+    {"<Eigen/", {"Eigen::"}},
+    {"<filesystem", {"std::filesystem"}},
+    {"<fmt/", {"fmt::"}},
+    {"<functional", {"std::function<"}},
+    {"<map", {"std::map<"}},
+    {"<memory", {"std::unique_ptr<", "std::make_unique<", "std::shared_ptr<", "std::make_shared<"}},
+    {"<numeric", {"std::accumulate(", "std::iota("}},
+    {"<optional", {"std::optional<"}},
+    {"<random", {"std::mt19937"}},
+    {"<span", {"std::span<"}},
+    {"<string", {"std::string ", "std::string(", "std::string&", "std::to_string"}},
+    {"<vector", {"std::vector<"}},
+};
+
+/// The headers of others that a file includes, by way of our own headers too.
+const std::set<std::string>& foreign_includes(const fs::path& file, std::map<fs::path, std::set<std::string>>& known) {
+  const auto [entry, is_new] = known.try_emplace(file);
+  if (!is_new) return entry->second;
+  std::set<std::string> out;
+  for (const std::string& include : includes(file)) {
+    if (include[0] == '<') out.insert(include);
+    for (const fs::path& base : {file.parent_path(), kRoot / "src", kRoot / "include"}) {
+      const fs::path path = (base / include.substr(1)).lexically_normal();
+      if (include[0] != '"' || !fs::is_regular_file(path)) continue;
+      const std::set<std::string> more = foreign_includes(path, known);
+      out.insert(more.begin(), more.end());
+      break;
+    }
+  }
+  return known[file] = out;
+}
+
+TEST(Architecture, SourcesIncludeWhatTheyUseThoughItIsPrecompiled) {
+  static const std::regex comment("//[^\n]*");
+  std::map<fs::path, std::set<std::string>> known;
+  for (const Source& source : sources()) {
+    std::ostringstream all;
+    all << std::ifstream(source.file).rdbuf();
+    const std::string text = std::regex_replace(all.str(), comment, "");
+    const std::set<std::string>& included = foreign_includes(source.file.lexically_normal(), known);
+    for (const auto& [header, names] : kPrecompiled) {
+      const auto used = std::find_if(names.begin(), names.end(),
+                                     [&](const std::string& name) { return text.find(name) != std::string::npos; });
+      const auto found = included.lower_bound(header);
+      if (used != names.end())
+        EXPECT_TRUE(found != included.end() && found->rfind(header, 0) == 0)
+            << source.file << " uses " << *used << " without " << header << '>';
+    }
   }
 }
 

@@ -98,11 +98,71 @@ TEST_F(LongWork, ADryRunSaysMemoryAndTimeAndWritesNothing) {
   EXPECT_NE(run({"info", "walk.pc2"}).out.find("to solve"), std::string::npos);
 }
 
-TEST_F(LongWork, ASolveBeyondTheMemoryLimitIsRefusedAtOnce) {
+TEST_F(LongWork, ASolveThatNoWayFitsTheMemoryLimitIsRefusedAtOnce) {
   expect_refused(4, "--memory-limit", {"solve", "walk.pc2", "-o", "r.glb", "--memory-limit", "1M"});
-  expect_refused(4, "reading the input", {"solve", "walk.pc2", "-o", "r.glb", "--memory-limit", "1K"});
+  expect_refused(4, "reading the input",
+                 {"solve", "walk.pc2", "-o", "r.glb", "--memory-limit", "1K", "--method", "flats"});
   expect_refused(2, "size", {"solve", "walk.pc2", "-o", "r.glb", "--memory-limit", "lots"});
   EXPECT_EQ(run({"solve", "walk.pc2", "-o", "r.glb", "--memory-limit", "8G", "--quality", "fast"}).status, 0);
+}
+
+/// The same rig, byte for byte, whether the frames are in memory or not; nothing is left of what was beside them.
+TEST_F(LongWork, ASolveThatDoesNotFitInMemoryLeavesTheFramesInAFileAndGivesTheSameBytes) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers take memory of their own";
+#endif
+  CharacterOptions options;
+  options.vertices = 4000;
+  options.walk_frames = 300;
+  options.wave_frames = 300;
+  const Sequence sequence = make_character(options).sequence;
+  const double frames = static_cast<double>(sequence.frames.bytes());
+  fs::create_directory(folder_ / "scratch");
+  for (const char* const file : {"large.pc2", "large.mdd"}) {
+    SCOPED_TRACE(file);
+    write_sequence(folder_ / file, sequence);
+    std::vector<std::string> command{"solve",     file,      "--threads", "1",  "--quality", "fast",
+                                     "--scratch", "scratch", "--json",    "-o", "memory.glb"};
+    ASSERT_EQ(run(command).status, 0);
+    command.back() = "paged.glb";
+    command.insert(command.end(), {"--memory-limit", "110M"});
+    const Result paged = run(command);
+    ASSERT_EQ(paged.status, 0) << paged.err;
+    EXPECT_EQ(text_of(folder_ / "paged.glb"), text_of(folder_ / "memory.glb"));
+    EXPECT_TRUE(fs::is_empty(folder_ / "scratch"));
+    const double used = json::parse(paged.out)["solve"]["peak_memory_bytes"].get<double>();
+    EXPECT_LE(used, 110e6) << "frames take " << frames;
+    command.push_back("--dry-run");
+    const json dry = json::parse(run(command).out)["estimate"];
+    EXPECT_EQ(dry["frames"], "file");
+    EXPECT_GE(dry["passes"].get<int>(), 4);
+    EXPECT_GE(dry["memory_bytes"].get<double>(), used);
+    EXPECT_LE(dry["memory_bytes"].get<double>(), 110 * 1024 * 1024);
+    const auto errors = [&](const std::string& limit) {
+      return json::parse(run({"evaluate", "paged.glb", file, "--json", "--memory-limit", limit}).out)["errors"];
+    };
+    EXPECT_EQ(errors("20M"), errors("2G"));
+    command.pop_back();
+    *std::find(command.begin(), command.end(), "scratch") = "missing";
+    if (std::string(file) == "large.mdd") expect_refused(3, "no scratch file", command);
+    fs::remove(folder_ / file);
+  }
+}
+
+TEST_F(LongWork, ALargeCharacterIsWrittenFrameByFrame) {
+  const Result written = run({"demo", "-o", "made", "--vertices", "900", "--frames", "21"});
+  ASSERT_EQ(written.status, 0) << written.err;
+  EXPECT_EQ(written.out, "made/creature.pc2\n");
+  CharacterOptions options;
+  options.vertices = 900;
+  options.walk_frames = 10;
+  options.wave_frames = 11;
+  options.bulge = 0.2;
+  const Sequence whole = make_character(options).sequence;
+  const Sequence read = read_sequence({folder_ / "made" / "creature.pc2"});
+  EXPECT_TRUE(read.frames == whole.frames);
+  EXPECT_EQ(read.rest.corners, whole.rest.corners);
+  fs::remove_all(folder_ / "made");
 }
 
 TEST_F(LongWork, AnInterruptedSolveGoesOnToTheSameErrorAndTakesItsCheckpointAway) {

@@ -133,6 +133,23 @@ TEST(Errors, SameBitsForOneTwoAndSevenThreads) {
   }
 }
 
+TEST(Errors, OfFramesInAFileAreTheSameBits) {
+  const test::TemporaryFolder folder;
+  const Sequence sequence = strip();
+  Sequence paged = sequence;
+  paged.frames = Frames(3, sequence.vertex_count(), Paging{0, 64, folder.path()});
+  for (std::size_t f = 0; f < 3; ++f) paged.frames[f] = sequence.frames[f];
+  ASSERT_NE(paged.frames.paging(), nullptr);
+  Frames posed = sequence.frames;
+  for (float& x : posed.data()) x *= 1.01F;
+  const Errors one = evaluate(posed, sequence, 2);
+  const Errors other = evaluate(posed, paged, 2);
+  EXPECT_GT(one.distortion_percent, 0);
+  EXPECT_EQ(one.distortion_percent, other.distortion_percent);
+  EXPECT_EQ(one.e_rms, other.e_rms);
+  EXPECT_EQ(one.per_vertex, other.per_vertex);
+}
+
 TEST(Errors, AStaticSequenceOrASinglePointGivesNoNan) {
   Sequence sequence;
   sequence.name = "point";

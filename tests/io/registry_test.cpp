@@ -56,6 +56,43 @@ TEST(ReadSequence, ReadsEveryRealSequenceWithTheCountsThatItsSourceStates) {
   }
 }
 
+TEST(ReadSequence, FramesOfEveryFormatMayStayInAFile) {
+  const TemporaryFolder folder;
+  const TemporaryFolder scratch;
+  const Sequence sequence = small_sequence(5);
+  std::vector<std::string> names = extensions_for(FileUse::write_sequence);
+  std::erase(names, ".obj");  // a single frame
+  names.emplace_back("");     // a folder of them
+  for (const std::string& name : names) {
+    SCOPED_TRACE(name);
+    const fs::path file = folder / ("cache" + name);
+    write_sequence(file, sequence);
+    ReadOptions options;
+    options.paging = {0, 1024, scratch.path()};
+    for (const std::size_t first : {std::size_t{0}, std::size_t{2}}) {
+      ReadOptions plain;
+      options.first_frame = plain.first_frame = first;
+      const Sequence in_memory = read_sequence({file}, plain);
+      const Sequence in_file = read_sequence({file}, options);
+      EXPECT_EQ(in_memory.frames.paging(), nullptr);
+      ASSERT_NE(in_file.frames.paging(), nullptr);
+      EXPECT_TRUE(in_file.frames == in_memory.frames);
+      EXPECT_EQ(in_file.times, in_memory.times);
+    }
+  }
+  EXPECT_TRUE(fs::is_empty(scratch.path()));
+}
+
+TEST(ReadSequence, ACacheThatStaysInItsFileIsLookedAtAsClosely) {
+  const TemporaryFolder folder;
+  Sequence sequence = small_sequence(5);
+  sequence.frames[3](1, 2) = std::numeric_limits<float>::quiet_NaN();
+  write_sequence(folder / "bad.pc2", sequence);
+  ReadOptions options;
+  options.paging.most = 0;
+  expect_refused({folder / "bad.pc2"}, "frame 3, vertex 2", options);
+}
+
 TEST(WriteSequence, EveryFormatReadsBackWithTheSameFrames) {
   const TemporaryFolder folder;
   const Sequence sequence = small_sequence(12);

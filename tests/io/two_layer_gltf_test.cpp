@@ -106,11 +106,35 @@ TEST(TwoLayerGltf, PackedItIsWithinSixteenBitsOfTheOriginal) {
 
 TEST(TwoLayerGltf, APartOfTheFileIsReadWithoutTheSecondLayer) {
   ReadOptions options;
-  options.frames_per_second = 8;
+  options.mesh = "*";
   std::string warning;
   options.warn = [&](std::string_view sentence) { warning = sentence; };
   EXPECT_FALSE(parse_gltf_rig(glb_bytes(strip()), {}, options).two_layer.has_value());
   EXPECT_NE(warning.find("two-layer model is left out"), std::string::npos);
+}
+
+TEST(TwoLayerGltf, SampledBetweenItsKeysARigIsBlendedByBothLayers) {
+  Rig written = strip();
+  const Sequence whole = pose_all(written);
+  ReadOptions options;
+  options.frames_per_second = 8;
+  std::string warning;
+  options.warn = [&](std::string_view sentence) { warning = sentence; };
+  const Rig rig = parse_gltf_rig(glb_bytes(written), {}, options);
+  ASSERT_TRUE(rig.two_layer.has_value());
+  EXPECT_EQ(warning, "");
+  ASSERT_EQ(rig.frame_count(), 2 * whole.frame_count() - 1);
+  Points posed(3, static_cast<Eigen::Index>(rig.vertex_count()));
+  for (std::size_t f = 0; f < whole.frame_count(); ++f) {
+    pose(rig, 2 * f, posed);
+    EXPECT_LT((posed - whole.frames[f]).cwiseAbs().maxCoeff(), 1e-5F) << "key " << f;
+  }
+  Rig one_layer = rig;
+  one_layer.two_layer.reset();
+  Points standing_in(3, posed.cols());
+  pose(rig, 1, posed);
+  pose(one_layer, 1, standing_in);
+  EXPECT_GT((posed - standing_in).cwiseAbs().maxCoeff(), 1e-3F) << "the layers make no difference here";
 }
 
 TEST(TwoLayerGltf, FramesAreThoseOfBothLayersWhateverPartIsRead) {

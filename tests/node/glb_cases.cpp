@@ -14,6 +14,8 @@
 #include "sinew/io/gltf.h"
 #include "sinew/io/output_file.h"
 #include "sinew/refine/corrections.h"
+#include "sinew/rework/bounds.h"
+#include "sinew/rework/lod.h"
 #include "sinew/solve/sma.h"
 #include "support/jointed_bar.h"
 
@@ -74,6 +76,32 @@ void write_solved(const fs::path& folder) {
   write_case(folder, "solved-corrected", convex);
 }
 
+/// What people make of rigs: levels of detail in one file, of which players that do not know them show the finest, and
+/// a tree of boxes beside the rig.
+void write_reworked(const fs::path& folder) {
+  const sinew::Sequence bar = sinew::test::jointed_bar();
+  sinew::FitReport report;
+  sinew::Rig rig = sinew::solve_sma(bar, {}, report);
+  sinew::CorrectionReport corrected;
+  sinew::CorrectionOptions rank;
+  rank.rank = 2;
+  rig.corrections = sinew::fit_corrections(rig, bar, rank, corrected);
+  sinew::LodOptions options;
+  options.levels = 2;
+  sinew::LodReport simplified;
+  std::vector<sinew::Rig> levels{rig};
+  for (sinew::LodLevel& level : sinew::simplify(rig, options, simplified)) levels.push_back(std::move(level.rig));
+  const fs::path in_levels = folder / "reworked-levels.glb";
+  sinew::write_glb_levels(in_levels, levels);
+  describe(folder, "reworked-levels", in_levels, sinew::pose_all(rig), {}, rig.weights.influences);
+  write_case(folder, "reworked-lowest", levels.back());
+  const sinew::BoundsTree tree = sinew::build_bounds_tree(rig);
+  const std::vector<sinew::GltfExtension> extensions{sinew::bounds_extension(sinew::clip_bounds(rig), &tree)};
+  const fs::path bounded = folder / "reworked-bounds.glb";
+  sinew::write_glb(bounded, rig, {}, extensions);
+  describe(folder, "reworked-bounds", bounded, sinew::pose_all(rig), {}, rig.weights.influences);
+}
+
 /// Models from elsewhere, baked at their keys and, between keys, at 17 frames per second.
 void bake_models(const fs::path& folder, const fs::path& models) {
   std::vector<fs::path> files;
@@ -98,6 +126,7 @@ int main(int count, char** arguments) {
     fs::create_directories(arguments[1]);
     for (const auto& entry : sinew::test::gltf_cases()) write_case(arguments[1], entry.name, entry.rig);
     write_solved(arguments[1]);
+    write_reworked(arguments[1]);
     const char* data = std::getenv("SINEW_DATA");
     const fs::path models = fs::path(data != nullptr ? data : count > 2 ? arguments[2] : "") / "gltf";
     if (fs::is_directory(models)) bake_models(arguments[1], models);

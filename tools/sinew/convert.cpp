@@ -52,7 +52,9 @@ void run(const ConvertRequest& request) {
   const auto stop_if_asked = [] { stop_if_interrupted("interrupted: nothing was written"); };
   const bool takes_rigs = usable_for(FileUse::write_rig, request.output);
   const std::optional<Rig> rig = takes_rigs ? rig_of(*request.inputs) : std::nullopt;
-  const Sequence sequence = rig ? Sequence() : read_inputs(*request.inputs);
+  SequenceInputs inputs = *request.inputs;
+  inputs.paged = !takes_rigs || usable_for(FileUse::write_sequence, request.output);  // morph targets are in memory
+  const Sequence sequence = rig ? Sequence() : read_inputs(inputs);
   stop_if_asked();
   too_late_to_stop();
   if (rig)
@@ -70,6 +72,7 @@ void add_convert(CLI::App& app) {
   CLI::App& command = *app.add_subcommand("convert", "A rig or a sequence in another format");
   auto request = std::make_shared<ConvertRequest>();
   request->inputs = add_sequence_inputs(command);
+  add_paging_options(command, *request->inputs);
   command
       .add_option("-o,--output", request->output,
                   fmt::format("What to write: {}, {} or a folder (no extension) of OBJ files",

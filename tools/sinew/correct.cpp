@@ -8,7 +8,6 @@
 #include "report.h"
 #include "sinew/core/error.h"
 #include "sinew/refine/corrections.h"
-#include "solve.h"
 #include "text_options.h"
 
 namespace sinew::tool {
@@ -22,15 +21,6 @@ struct CorrectRequest {
   WriteOptions write;
   bool json = false;
 };
-
-std::string sentence(const CorrectionReport& report) {
-  std::string text = fmt::format("corrections of rank {}: E_RMS {} before, {} after", report.rank,
-                                 short_number(report.e_rms.front()), short_number(report.e_rms.back()));
-  if (report.near_singular > 0)
-    text += fmt::format("; {} vertices have near-singular blended transforms", report.near_singular);
-  if (report.dropped > 0) text += fmt::format("; {} targets without effect dropped", report.dropped);
-  return text;
-}
 
 void run(CorrectRequest& request) {
   std::vector<std::filesystem::path> inputs = files_named(*request.inputs);
@@ -65,18 +55,6 @@ void run(CorrectRequest& request) {
 }
 
 }  // namespace
-
-void add_corrections(Rig& rig, const Sequence& sequence, const SolveOptions& options, FitReport& report,
-                     const Progress& progress) {
-  if (options.corrections == 0) return;
-  const StepTimer timer(report, "corrections");
-  CorrectionOptions own;
-  own.rank = options.corrections;
-  own.seed = options.seed;
-  own.threads = options.threads;
-  const std::string text = sentence(correct(rig, sequence, own, progress));
-  report.remark = report.remark.empty() ? text : report.remark + "; " + text;
-}
 
 void add_correct(CLI::App& app) {
   CLI::App& command = *app.add_subcommand("correct", "Add corrections of the rest pose to a rig from any solver");

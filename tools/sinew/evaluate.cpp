@@ -2,13 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "commands.h"
 #include "inputs.h"
 #include "inside_text.h"
+#include "known_rig.h"
 #include "output.h"
 #include "report.h"
+#include "sinew/evaluate/rig_match.h"
 #include "sinew/evaluate/skeleton_match.h"
 #include "sinew/evaluate/sted.h"
+#include "sinew/evaluate/vertex_match.h"
 
 namespace sinew::tool {
 namespace {
@@ -61,29 +66,80 @@ void print_match(const SkeletonMatch& match) {
   fmt::print("parents     {:.2f} of the edges between found joints agree\n", match.parent_agreement);
 }
 
-/// The known rig. Where its file is also the sequence, it is read with the same options, so that frames agree.
-Rig read_truth(const EvaluateRequest& request) {
-  const auto& paths = request.inputs->paths;
-  const bool same = paths.size() == 1 &&
-                    std::filesystem::weakly_canonical(paths[0]) == std::filesystem::weakly_canonical(request.truth);
-  return same ? read_chosen_rig(request.truth, *request.inputs) : read_rig_file(request.truth);
+Json model_facts(const RigMatch& match) {
+  return {{"weight_error", match.weight_error},
+          {"transform_error", match.transform_error},
+          {"vertex_transform_error", match.vertex_transform_error},
+          {"partners", match.partner}};
 }
 
-/// Only of a whole rig: half-way between which keys is not asked of a part.
-std::optional<ErrorsBetween> between_of(const EvaluateRequest& request, const Rig& rig, const Sequence& sequence) {
+void print_model(const RigMatch& match) {
+  fmt::print("weights     {} from those of the known rig, mean difference, bones paired by weights\n",
+             short_number(match.weight_error));
+  fmt::print("transforms  {} of the bones, {} of the vertices, mean difference of the matrices' entries\n",
+             short_number(match.transform_error), short_number(match.vertex_transform_error));
+}
+
+bool has_joints(const Rig& rig) {
+  return std::any_of(rig.bones.begin(), rig.bones.end(), [](const Bone& bone) { return bone.parent >= 0; });
+}
+
+/// What a known rig is compared in: joints where it has any, weights and transforms where mesh and frames are the same.
+struct KnownRig {
+  std::optional<SkeletonMatch> joints;
+  std::optional<RigMatch> model;
+};
+
+KnownRig compare_with_known(const EvaluateRequest& request, const Rig& rig, const Sequence& sequence) {
+  KnownRig out;
+  if (request.truth.empty()) return out;
+  const Rig known = read_known_rig(request.truth, *request.inputs, sequence);
+  const bool same = known.vertex_count() == rig.vertex_count() && known.frame_count() == rig.frame_count();
+  if (has_joints(known) || !same) out.joints = match_skeletons(rig, known);
+  if (same) out.model = match_rigs(rig, known);
+  return out;
+}
+
+Json match_facts(const VertexMatch& match) {
+  return {{"vertices", match.of.size() - match.missing},
+          {"largest_percent", match.largest_percent},
+          {"by_motion", match.by_motion},
+          {"copies", match.copies},
+          {"left_out", match.missing}};
+}
+
+void print_matched(const VertexMatch& match) {
+  fmt::print("matched     {} vertices by place, {} of them by motion too; at most {} % of the diagonal apart\n",
+             match.of.size() - match.missing, match.by_motion, short_number(match.largest_percent));
+  if (match.copies > 0) fmt::print("            {} vertices of the rig repeat others\n", match.copies);
+  if (match.missing > 0) fmt::print("            {} vertices of no face are not in the rig\n", match.missing);
+}
+
+/// Only of a whole rig in the order of the sequence: half-way between which keys is not asked of a part.
+std::optional<ErrorsBetween> between_of(const EvaluateRequest& request, const Rig& rig, const Sequence& sequence,
+                                        bool matched) {
   const SequenceInputs& inputs = *request.inputs;
-  if (!inputs.frames.empty() || !inputs.clips.empty() || inputs.read.frames_per_second > 0) return std::nullopt;
+  if (matched || !inputs.frames.empty() || !inputs.clips.empty() || inputs.read.frames_per_second > 0)
+    return std::nullopt;
   return errors_between(request.rig, rig, sequence, request.threads);
 }
 
 void run(const EvaluateRequest& request) {
-  const Sequence sequence = read_inputs(*request.inputs);
-  const Rig rig = read_rig_beside(request.rig, *request.inputs, sequence);
+  Sequence sequence = read_inputs(*request.inputs);
+  Rig rig = read_rig_beside(request.rig, *request.inputs, sequence);
+  std::optional<VertexMatch> match;
+  if (!same_vertices(rig, sequence)) {
+    match = match_vertices(rig, sequence);
+    sequence = matched_part(sequence, *match);
+    rig = in_order_of(rig, *match, sequence);
+  }
   const Errors errors = evaluate(rig, sequence, request.threads);
-  const std::optional<ErrorsBetween> between = between_of(request, rig, sequence);
+  const std::optional<ErrorsBetween> between = between_of(request, rig, sequence, match.has_value());
+  const KnownRig known = compare_with_known(request, rig, sequence);
   if (request.json) {
     Json out{{"file", request.rig.string()}};
     out["rig"] = facts_of(rig);
+    if (match) out["matched"] = match_facts(*match);
     out["input"] = facts_of(sequence);
     out["errors"] = facts_of(errors, request.per_vertex);
     const EdgeErrors edges = evaluate_edges(rig, sequence, request.threads);
@@ -91,13 +147,15 @@ void run(const EvaluateRequest& request) {
     out["between"] = facts_of(between);
     if (rig.jointed)
       out["inside"] = {{"rest", facts_of(inside_at_rest(rig))}, {"posed", facts_of(inside_when_posed(rig))}};
-    if (!request.truth.empty()) out["skeleton"] = skeleton_facts(match_skeletons(rig, read_truth(request)));
+    if (known.joints) out["skeleton"] = skeleton_facts(*known.joints);
+    if (known.model) out["model"] = model_facts(*known.model);
     fmt::print("{}\n", json_text(out));
     return;
   }
   fmt::print("bones       {}\n", rig.bone_count());
   fmt::print("influences  {}\n", used_influences(rig.weights));
   fmt::print("frames      {}\n", rig.frame_count());
+  if (match) print_matched(*match);
   fmt::print("E_RMS       {}\n", short_number(errors.e_rms));
   fmt::print("RMSE        {} % of the diagonal\n", short_number(errors.rmse_percent));
   if (between)
@@ -116,7 +174,8 @@ void run(const EvaluateRequest& request) {
     fmt::print("inside      {}\n", inside_text(inside_at_rest(rig)));
     fmt::print("posed       {}\n", inside_text(inside_when_posed(rig)));
   }
-  if (!request.truth.empty()) print_match(match_skeletons(rig, read_truth(request)));
+  if (known.model) print_model(*known.model);
+  if (known.joints) print_match(*known.joints);
 }
 
 }  // namespace
@@ -126,7 +185,10 @@ void add_evaluate(CLI::App& app) {
   auto request = std::make_shared<EvaluateRequest>();
   command.add_option("RIG", request->rig, "A skinned model, " + rig_inputs())->required();
   request->inputs = add_sequence_inputs(command);
-  command.add_option("--truth", request->truth, "A known rig of the same mesh: compare the joints with its joints");
+  add_paging_options(command, *request->inputs);
+  command.add_option("--truth", request->truth,
+                     "A known rig of the same mesh, or a folder with its truth_weights.npy and "
+                     "truth_transforms.npy:\ncompare joints, weights and transforms");
   command.add_option("--threads", request->threads, "Threads (all cores)")->check(CLI::Range(0, 4096));
   auto* const json = command.add_flag("--json", request->json, "Print everything as JSON, errors per frame included");
   command.add_flag("--per-vertex", request->per_vertex, "With --json: errors per vertex too")->needs(json);
@@ -136,7 +198,8 @@ What the figures mean: docs/conventions.md.
 Examples:
   sinew evaluate horse.glb horse-gallop
   sinew evaluate rig.glb rest.obj frames.pc2 --json
-  sinew evaluate skeleton.glb Fox.glb --truth Fox.glb)");
+  sinew evaluate skeleton.glb Fox.glb --truth Fox.glb
+  sinew evaluate flats.glb cylinder --truth cylinder)");
   command.callback([request] { run(*request); });
 }
 

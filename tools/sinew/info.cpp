@@ -5,7 +5,7 @@
 #include "inputs.h"
 #include "report.h"
 #include "sinew/core/error.h"
-#include "solve.h"
+#include "sinew/solve/request.h"
 
 namespace sinew::tool {
 namespace {
@@ -25,8 +25,8 @@ Json facts_of_inputs(const SequenceInputs& inputs) {
   }
   const Sequence sequence = read_inputs(inputs);
   Json facts = facts_of(sequence);
-  const SolveEstimate estimate = estimate_of(ssdr_method(), sequence, {});
-  facts["solve"] = {{"memory_bytes", estimate.bytes}, {"seconds", estimate.seconds}};
+  const SolveEstimate needed = estimate(sequence, {});
+  facts["solve"] = {{"memory_bytes", needed.bytes}, {"seconds", needed.seconds}};
   return facts;
 }
 
@@ -88,6 +88,7 @@ void add_info(CLI::App& app) {
   CLI::App& command = *app.add_subcommand("info", "What a rig or a sequence holds");
   auto request = std::make_shared<InfoRequest>();
   request->inputs = add_sequence_inputs(command);
+  add_paging_options(command, *request->inputs);
   command.add_flag("--json", request->json, "As JSON");
   command.footer(sequence_help() + R"(
 

@@ -74,6 +74,22 @@ std::shared_ptr<SequenceInputs> add_sequence_inputs(CLI::App& command, bool requ
   return inputs;
 }
 
+void add_paging_options(CLI::App& command, SequenceInputs& inputs) {
+  const char* const group = "Frames larger than memory";
+  command.add_option("--memory-limit", inputs.memory_limit, "Memory that may be used, e.g. 4G (most of the machine's)")
+      ->group(group);
+  command
+      .add_option("--scratch", inputs.read.paging.scratch,
+                  "Folder on a disk with room for frames that memory has none for (that of the system)")
+      ->group(group);
+  inputs.paged = true;
+}
+
+double memory_of(const SequenceInputs& inputs) {
+  if (!inputs.memory_limit.empty()) return static_cast<double>(parse_size(inputs.memory_limit));
+  return 0.8 * static_cast<double>(physical_memory());
+}
+
 std::vector<std::vector<std::filesystem::path>> group_inputs(const std::vector<std::filesystem::path>& paths) {
   std::vector<std::vector<std::filesystem::path>> groups;
   for (const std::filesystem::path& path : paths) {
@@ -87,6 +103,23 @@ std::vector<std::vector<std::filesystem::path>> group_inputs(const std::vector<s
 }
 
 namespace {
+
+/// Frames beyond half of the memory stay in a file, if the command can work on such; others are refused.
+void limit_memory(const SequenceInputs& inputs, ReadOptions& options) {
+  const double memory = memory_of(inputs);
+  if (!inputs.paged) {
+    options.max_bytes = std::min(options.max_bytes, static_cast<std::size_t>(memory));
+    return;
+  }
+  const Paging unlimited;
+  if (options.paging.most == unlimited.most) options.paging.most = static_cast<std::size_t>(memory / 2);
+  options.paging.memory = static_cast<std::size_t>(memory / 4);
+  std::error_code none;
+  const auto folder =
+      options.paging.scratch.empty() ? std::filesystem::temp_directory_path(none) : options.paging.scratch;
+  const std::filesystem::space_info space = std::filesystem::space(folder, none);
+  if (!none) options.max_bytes = std::max(options.paging.most, static_cast<std::size_t>(space.available));
+}
 
 /// One input at the rate asked for. Formats of keys are sampled by their reader; frames are blended.
 Sequence read_at_rate(const std::vector<std::filesystem::path>& group, const ReadOptions& options) {
@@ -129,7 +162,7 @@ std::size_t clip_called(const std::vector<Clip>& clips, const std::string& name,
 Sequence read_inputs(const SequenceInputs& inputs) {
   ReadOptions options = inputs.read;
   options.warn = warn_on_stderr;
-  options.max_bytes = std::min(options.max_bytes, physical_memory());
+  limit_memory(inputs, options);
   ReadOptions range;
   if (!inputs.frames.empty()) parse_frames(inputs.frames, range);
   const auto groups = group_inputs(inputs.paths);
@@ -146,7 +179,7 @@ Sequence read_inputs(const SequenceInputs& inputs) {
     options.rest.clear();  // the rest pose is that of the first input
     stop_if_interrupted("interrupted while reading");
   }
-  Sequence sequence = concatenate(std::move(parts));
+  Sequence sequence = concatenate(std::move(parts), options.paging);
   if (inputs.frames.empty() || single) return sequence;
   return select_frames(sequence, range.first_frame, range.last_frame, range.frame_step);
 }
@@ -155,6 +188,14 @@ Rig read_rig_file(const std::filesystem::path& path, ReadOptions options) {
   options.warn = warn_on_stderr;
   options.max_bytes = std::min(options.max_bytes, physical_memory());
   return read_rig(path, options);
+}
+
+Mesh read_mesh_file(const std::filesystem::path& path) {
+  ReadOptions options;
+  options.warn = warn_on_stderr;
+  options.max_bytes = std::min(options.max_bytes, physical_memory());
+  options.last_frame = 1;
+  return read_sequence({path}, options).rest;
 }
 
 Rig read_chosen_rig(const std::filesystem::path& path, const SequenceInputs& inputs) {

@@ -21,11 +21,19 @@ struct SequenceInputs {
   std::vector<std::filesystem::path> paths;
   std::string frames;              // --frames A:B:STEP
   std::vector<std::string> clips;  // --clip, any number of times
-  ReadOptions read;
+  std::string memory_limit;        // --memory-limit; empty: that of the machine
+  ReadOptions read;                // read.paging.scratch: --scratch
+  bool paged = false;              // the command goes over frames one by one: they may stay in a file
 };
 
 /// Adds the positional SEQUENCE... and --frames, --rest, --clip, --mesh, --fps to a command.
 std::shared_ptr<SequenceInputs> add_sequence_inputs(CLI::App& command, bool required = true);
+
+/// Also --memory-limit and --scratch, for commands that can work on frames in a file.
+void add_paging_options(CLI::App& command, SequenceInputs& inputs);
+
+/// Bytes of memory that may be used: --memory-limit, or nearly all that this machine has.
+double memory_of(const SequenceInputs& inputs);
 
 /// Every file that is named as an input: the sequences and, where it is a file, the rest pose.
 std::vector<std::filesystem::path> files_named(const SequenceInputs& inputs);
@@ -38,6 +46,9 @@ std::string rig_inputs();
 
 /// read_rig with warnings to stderr.
 Rig read_rig_file(const std::filesystem::path& path, ReadOptions options = {});
+
+/// The rest mesh of anything that a SEQUENCE may be; warnings go to stderr.
+Mesh read_mesh_file(const std::filesystem::path& path);
 
 /// The rig of a file cut to the clips and frames that are chosen for a sequence, sampled at its rate.
 Rig read_chosen_rig(const std::filesystem::path& path, const SequenceInputs& inputs);

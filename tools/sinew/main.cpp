@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <new>
@@ -101,6 +103,17 @@ int flushed(int status) {
   return exit_code(sinew::ErrorKind::output);
 }
 
+/// A page of a file that is not there any more, because somebody cut the file or its disk failed, is a sentence too.
+void catch_lost_pages() {
+  struct sigaction action {};
+  action.sa_handler = [](int) {
+    constexpr std::string_view kSentence = "sinew: a file became shorter while it was read, or its disk failed\n";
+    const ssize_t ignored = write(STDERR_FILENO, kSentence.data(), kSentence.size());
+    _exit(ignored < 0 ? 1 : 3);
+  };
+  sigaction(SIGBUS, &action, nullptr);
+}
+
 int run(int argc, char** argv) {
   using namespace sinew;
   CLI::App app("sinew: animated meshes to skinned rigs, and skinned rigs cheap to play", "sinew");
@@ -110,10 +123,16 @@ int run(int argc, char** argv) {
   app.get_formatter()->column_width(24);
   tool::add_demo(app);
   tool::add_solve(app);
+  tool::add_sweep(app);
   tool::add_correct(app);
   tool::add_evaluate(app);
   tool::add_reduce(app);
   tool::add_compress(app);
+  tool::add_pack(app);
+  tool::add_lod(app);
+  tool::add_transfer(app);
+  tool::add_edit(app);
+  tool::add_bounds(app);
   tool::add_info(app);
   tool::add_convert(app);
   tool::add_view(app);
@@ -128,6 +147,7 @@ int run(int argc, char** argv) {
     return exit_code(ErrorKind::usage);
   }
   tool::catch_interrupts();
+  catch_lost_pages();
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help_or_version) {

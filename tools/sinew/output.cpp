@@ -8,6 +8,7 @@
 #include "inputs.h"
 #include "interrupt.h"
 #include "sinew/core/error.h"
+#include "sinew/io/gltf.h"
 #include "sinew/io/io.h"
 
 namespace sinew::tool {
@@ -46,6 +47,14 @@ class StagedFile {
 
 std::string list_for(FileUse use) {
   return fmt::format("{}", fmt::join(extensions_for(use), ", "));
+}
+
+void write_rig_and_levels(const fs::path& path, const Rig& rig, const ResultOptions& options) {
+  if (!options.extensions.empty()) return write_glb(path, rig, options.write, options.extensions);
+  if (options.levels.empty()) return write_rig(path, rig, options.write);
+  std::vector<Rig> all{rig};
+  all.insert(all.end(), options.levels.begin(), options.levels.end());
+  write_glb_levels(path, all, options.write);
 }
 
 void check_extension(const Output& output) {
@@ -131,7 +140,7 @@ Written write_result(const fs::path& target, const Rig& rig, const Sequence& seq
   const HoldOn hold;  // there are files to be taken away or put in place
   try {
     rig.check();
-    write_rig(staged.path(), rig, options.write);
+    write_rig_and_levels(staged.path(), rig, options);
     written.bytes = fs::file_size(staged.path());
     written.rig = read_rig_file(staged.path());
   } catch (const Error& error) {

@@ -4,12 +4,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "sinew/core/rig.h"
 #include "sinew/core/sequence.h"
 #include "sinew/evaluate/errors.h"
+#include "sinew/io/gltf.h"
 #include "sinew/io/io.h"
 
 /// The one path by which commands write: check_outputs() before anything is read, write_result() for the rig.
@@ -37,7 +39,9 @@ void check_outputs(const std::vector<Output>& outputs, const std::vector<std::fi
 
 struct ResultOptions {
   int threads = 0;
-  bool keep_partial = false;  // write the rig although the user has asked to stop
+  bool keep_partial = false;                       // write the rig although the user has asked to stop
+  std::span<const GltfExtension> extensions = {};  // to write beside the rig (.glb)
+  std::span<const Rig> levels = {};                // coarser levels of detail to write behind the rig (.glb)
   WriteOptions write = {};
 };
 

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
-#include <map>
 #include <set>
 
 #include "commands.h"
@@ -21,148 +20,63 @@
 #include "sinew/core/bounds.h"
 #include "sinew/core/error.h"
 #include "sinew/io/checkpoint_file.h"
+#include "sinew/refine/corrections.h"
+#include "solve_options.h"
 #include "text_options.h"
 
 namespace sinew::tool {
 namespace {
 
 /// Everything the command line says about a solve.
-struct SolveRequest {
+struct SolveArguments {
   std::shared_ptr<SequenceInputs> inputs;
-  SolveOptions options;
-  std::string method;
+  SolveRun run;
   std::filesystem::path output;
   std::filesystem::path report;
-  std::filesystem::path given;
+  std::filesystem::path rig_file;
+  std::optional<Rig> rig;  // read from it
   std::filesystem::path checkpoint;
   double checkpoint_seconds = 60;
-  std::string memory_limit;
   std::string normals = "keep";
   bool dry_run = false;
-  bool keep_partial = false;
   bool allow_static = false;
   bool json = false;
-  std::map<const CLI::Option*, std::string> owner;  // method that an option belongs to
+  OptionOwners owners;
 };
-
-const std::vector<std::string> kOptionalShared{"--max-error",  "--min-bones",  "--max-bones",  "--influences",
-                                               "--transforms", "--smoothness", "--iterations", "--skeleton",
-                                               "--start",      "--rig",        "--fit",        "--lock",
-                                               "--time",       "--work",       "--surface"};
 
 [[noreturn]] void misused(const std::string& sentence) {
   throw Error(ErrorKind::usage, sentence);
 }
 
-void add_shared_options(CLI::App& command, SolveRequest& request) {
-  SolveOptions& options = request.options;
-  auto* const bones =
-      command.add_option("--bones", options.bones, "How many bones to ask for (20)")->check(CLI::Range(1, 100000));
-  command.add_option("--max-error", options.max_error, "Instead: as few bones as reach this E_RMS")
-      ->check(above_zero)
-      ->excludes(bones);
-  command.add_option("--min-bones", options.min_bones, "With --max-error: fewest bones tried (1)")
-      ->check(CLI::Range(1, 100000));
-  command
-      .add_option("--max-bones", options.max_bones,
-                  "With --max-error: most bones tried (128); a skeleton has at most this many")
-      ->check(CLI::Range(1, 100000));
-  command.add_option("--influences", options.influences, "Bones per vertex: a number, or 'all' (4; all with flats)")
-      ->check([](const std::string& text) {
-        try {
-          parse_influences(text);
-        } catch (const Error& error) {
-          return std::string(error.what());
-        }
-        return std::string();
-      });
-  command
-      .add_option("--transforms", options.transforms, "rigid or affine bones (rigid; affine with kavan, sma and flats)")
-      ->check(CLI::IsMember({"rigid", "affine"}));
-  command.add_option("--start", options.start, "Where bones start: parts that move rigidly, or flats (parts)")
-      ->check(CLI::IsMember({"parts", "flats"}));
-  command.add_flag("--skeleton", options.skeleton, "Join the bones in a hierarchy: --method skeleton");
-  command.add_option("--smoothness", options.smoothness, "How much to smooth the weights over the surface")
-      ->check(not_negative);
-  command.add_option("--iterations", options.iterations, "At most this many iterations")->check(not_negative);
-  command.add_option("--corrections", options.corrections, "Rank of corrections added to the rest pose (0)")
-      ->check(CLI::Range(0, 1000));
-  command.add_option("--quality", options.quality, "fast, balanced or best (balanced)")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, Quality>{{"fast", Quality::fast},
-                                                                         {"balanced", Quality::balanced},
-                                                                         {"best", Quality::best}})
-                      .description(""))
-      ->default_str("balanced");
-  auto* const time =
-      command.add_option("--time", options.time, "Seconds to look for a better answer, instead of a quality")
-          ->check(above_zero)
-          ->excludes("--quality");
-  command.add_option("--work", options.work, "The same in units of work, which the report tells: the same bits again")
-      ->check(above_zero)
-      ->excludes("--quality")
-      ->excludes(time);
-  command.add_option("--surface", options.surface, "How much normals count beside distances (0)")->check(not_negative);
-  command.add_option("--seed", options.seed, "Seed of everything random (1)");
-  command.add_option("--threads", options.threads, "Threads; the result does not depend on it (all cores)")
-      ->check(CLI::Range(0, 4096));
+void add_rig_options(CLI::App& command, SolveArguments& arguments) {
   const char* const group = "Fitting a given rig";
-  auto* const rig = command.add_option("--rig", request.given, "A rig whose bones or weights to keep")->group(group);
-  command.add_option("--fit", options.fit, "What to fit: weights, motion, all or joints")
+  SolveRequest& request = arguments.run.request;
+  auto* const rig =
+      command.add_option("--rig", arguments.rig_file, "A rig whose bones or weights to keep")->group(group);
+  command
+      .add_option("--fit", request.fit,
+                  "What to fit: weights, motion, all or joints; the motion of a\nrig with joints is that of its joints "
+                  "unless --transforms is given")
       ->check(CLI::IsMember({"weights", "motion", "all", "joints"}))
       ->needs(rig)
       ->group(group);
-  command.add_option("--lock", options.lock, "A bone that keeps its motion, by name or number; may be repeated")
+  command.add_option("--add-bones", request.add_bones, "Helper bones to add to it, or to a --skeleton")
+      ->check(CLI::Range(0, 1024))
+      ->group(group);
+  command.add_option("--lock", request.lock, "A bone that keeps its motion, by name or number; may be repeated")
       ->needs(rig)
       ->allow_extra_args(false)
       ->group(group);
 }
 
-void add_method_options(CLI::App& command, const std::vector<Method>& methods, SolveRequest& request) {
-  std::vector<std::string> names;
-  std::string help = fmt::format("How to solve it ({})", methods.front().name);
-  for (const Method& method : methods) {
-    names.push_back(method.name);
-    help += fmt::format("\n{}: {}", method.name, method.summary);
-  }
-  request.method = names.front();
-  command.add_option("--method", request.method, help)
-      ->check(CLI::IsMember(names).description(""))
-      ->default_str(names.front());
-  for (const Method& method : methods) {
-    if (!method.add_options) continue;
-    const std::vector<CLI::Option*> before = command.get_options();
-    const std::set<CLI::Option*> known(before.begin(), before.end());
-    method.add_options(command);
-    for (CLI::Option* option : command.get_options()) {
-      if (known.count(option) != 0) continue;
-      option->group(fmt::format("Only with --method {}", method.name));
-      request.owner[option] = method.name;
-    }
-  }
-}
-
-/// The method of the request, once every option given is one that it understands.
-const Method& chosen_method(const std::vector<Method>& methods, const SolveRequest& request, const CLI::App& command) {
-  const bool named = command.count("--method") > 0;
-  const std::string wanted = request.options.skeleton && !named ? "skeleton" : request.method;
-  const auto found = std::find_if(methods.begin(), methods.end(), [&](const Method& m) { return m.name == wanted; });
-  for (const auto& [option, owner] : request.owner)
-    if (option->count() > 0 && owner != found->name)
-      misused(fmt::format("{} belongs to --method {}, not to {}", option->get_name(), owner, found->name));
-  for (const std::string& name : kOptionalShared)
-    if (command.count(name) > 0 && std::find(found->takes.begin(), found->takes.end(), name) == found->takes.end())
-      misused(fmt::format("{} is not something --method {} can do", name, found->name));
-  return *found;
-}
-
 /// Refuses outputs that cannot be written, before anything is read.
-void refuse_outputs(const SolveRequest& request) {
-  if (request.output.empty()) misused("--output is required");
-  std::vector<std::filesystem::path> inputs = files_named(*request.inputs);
-  if (!request.given.empty()) inputs.push_back(request.given);
-  check_outputs({{"-o", request.output},
-                 {"--report", request.report, OutputKind::other},
-                 {"--checkpoint", request.checkpoint, OutputKind::other}},
+void refuse_outputs(const SolveArguments& arguments) {
+  if (arguments.output.empty()) misused("--output is required");
+  std::vector<std::filesystem::path> inputs = files_named(*arguments.inputs);
+  if (!arguments.rig_file.empty()) inputs.push_back(arguments.rig_file);
+  check_outputs({{"-o", arguments.output},
+                 {"--report", arguments.report, OutputKind::other},
+                 {"--checkpoint", arguments.checkpoint, OutputKind::other}},
                 inputs);
 }
 
@@ -171,7 +85,7 @@ std::string options_line(const std::string& method, const CLI::App& command) {
   const std::set<std::string> without_effect{
       "--output", "--report",   "--json",       "--threads",      "--checkpoint",   "--checkpoint-seconds",
       "--method", "--skeleton", "--dry-run",    "--memory-limit", "--keep-partial", "--allow-static",
-      "--rig",    "--normals",  "--safe-names", "SEQUENCE",       "--progress"};
+      "--rig",    "--normals",  "--safe-names", "SEQUENCE",       "--progress",     "--scratch"};
   std::string line = fmt::format("sinew {} solve --method {}", SINEW_VERSION, method);
   for (const CLI::Option* option : command.get_options()) {
     if (option->count() == 0 || without_effect.count(option->get_name()) != 0) continue;
@@ -181,13 +95,17 @@ std::string options_line(const std::string& method, const CLI::App& command) {
   return line;
 }
 
-/// The files of the inputs together; a sequence takes at least that much memory when it is read.
-std::uintmax_t bytes_of(const std::vector<std::filesystem::path>& paths) {
+/// The files of the inputs that are read whole; a sequence takes at least that much memory when it is read.
+std::uintmax_t bytes_of(const SequenceInputs& inputs) {
   std::uintmax_t bytes = 0;
   std::error_code ignored;
-  for (const std::filesystem::path& path : paths)
-    if (std::filesystem::is_regular_file(path, ignored) && path.extension() != ".abc")  // archives are read piecewise
+  for (const std::filesystem::path& path : inputs.paths) {
+    const std::string extension = lower_extension(path);
+    const bool in_pieces =
+        extension == ".abc" || (inputs.paged && (extension == ".npz" || usable_for(FileUse::read_positions, path)));
+    if (std::filesystem::is_regular_file(path, ignored) && !in_pieces)
       bytes += std::filesystem::file_size(path, ignored);
+  }
   return bytes;
 }
 
@@ -215,14 +133,23 @@ void refuse_beyond_address_space(double bytes, int threads) {
 }
 
 void print_estimate(const SolveEstimate& estimate, const std::string& method, const Sequence& sequence, bool json) {
+  const bool paged = sequence.frames.paging() != nullptr;
   if (json) {
     Json out{{"method", method}, {"input", facts_of(sequence)}};
     out["estimate"] = {{"memory_bytes", estimate.bytes}, {"seconds", estimate.seconds}};
+    out["estimate"]["frames"] = paged ? "file" : "memory";
+    if (paged) {
+      out["estimate"]["passes"] = estimate.passes;
+      out["estimate"]["scratch_bytes"] = estimate.scratch;
+    }
     fmt::print("{}\n", json_text(out));
     return;
   }
   fmt::print("{} vertices, {} frames; --method {} takes at most {} of memory and about {}\n", sequence.vertex_count(),
              sequence.frame_count(), method, size_text(estimate.bytes), duration_text(estimate.seconds));
+  if (paged)
+    fmt::print("the frames ({}) stay in a file, which is passed over about {} times; at most {} of scratch beside it\n",
+               size_text(static_cast<double>(sequence.frames.bytes())), estimate.passes, size_text(estimate.scratch));
 }
 
 /// Whether a vertex is ever elsewhere than in the first frame, by more than rounding.
@@ -252,82 +179,104 @@ void check_motion(const Sequence& sequence, bool allow_static) {
                sequence.name, frames);
 }
 
-std::unique_ptr<CheckpointFile> open_checkpoint(const SolveRequest& request, const std::string& method,
-                                                const CLI::App& command, const Sequence& sequence) {
-  if (request.checkpoint.empty()) return {};
+std::unique_ptr<CheckpointFile> open_checkpoint(const SolveArguments& arguments, const CLI::App& command,
+                                                const Sequence& sequence) {
+  if (arguments.checkpoint.empty()) return {};
   CheckpointFileOptions options;
-  options.seconds = request.checkpoint_seconds;
+  options.seconds = arguments.checkpoint_seconds;
   options.stop_soon = interrupted;
   std::string input = digest_of(sequence);
-  if (request.options.given) input += " " + digest_of(*request.options.given);
-  auto file = std::make_unique<CheckpointFile>(request.checkpoint, SolveIdentity{options_line(method, command), input},
-                                               options);
-  if (file->resumed()) fmt::print(stderr, "sinew: continuing from {}\n", request.checkpoint.string());
+  if (arguments.rig) input += " " + digest_of(*arguments.rig);
+  auto file = std::make_unique<CheckpointFile>(
+      arguments.checkpoint, SolveIdentity{options_line(arguments.run.request.method, command), input}, options);
+  if (file->resumed()) fmt::print(stderr, "sinew: continuing from {}\n", arguments.checkpoint.string());
   return file;
 }
 
 /// Bones that the format cannot hold are refused before the work, not after it.
-void refuse_shear(const Method& method, const SolveRequest& request) {
-  const std::string& transforms = request.options.transforms;
-  const bool affine = transforms.empty() ? method.affine : transforms == "affine";
-  if (!affine || request.output.empty() || usable_for(FileUse::write_shear, request.output)) return;
-  const bool bakes = usable_for(FileUse::bake_shear, request.output);
-  if (bakes && request.options.write.bake_shear) return;
+void refuse_shear(const SolveArguments& arguments) {
+  if (arguments.output.empty() || !is_affine(arguments.run.request)) return;
+  if (usable_for(FileUse::write_shear, arguments.output)) return;
+  const bool bakes = usable_for(FileUse::bake_shear, arguments.output);
+  if (bakes && arguments.run.write.bake_shear) return;
   misused(
       fmt::format("{}: bones of this format turn, move and scale, affine ones shear as well. Use --transforms rigid, "
                   "or write {}{}",
-                  request.output.string(), fmt::join(extensions_for(FileUse::write_shear), " or "),
+                  arguments.output.string(), fmt::join(extensions_for(FileUse::write_shear), " or "),
                   bakes ? ", or pairs of nodes with --bake-shear" : ""));
 }
 
-void run(const std::vector<Method>& methods, SolveRequest& request, const CLI::App& command) {
-  const Method& method = chosen_method(methods, request, command);
-  if (!request.dry_run) refuse_outputs(request);
-  refuse_shear(method, request);
-  const double limit = request.memory_limit.empty() ? 0 : static_cast<double>(parse_size(request.memory_limit));
-  refuse_beyond(limit, static_cast<double>(bytes_of(request.inputs->paths)), "reading the input");
-  if (limit > 0) request.inputs->read.max_bytes = static_cast<std::size_t>(limit);
-  Sequence sequence = read_inputs(*request.inputs);
-  if (request.normals != "keep") {
+/// Reads the sequence for the solve that is asked for: in memory where both fit, else left in a file, with what remains
+/// of the memory for parts of it.
+Sequence read_within_memory(SolveArguments& arguments) {
+  constexpr double kLeast = 32e6;  // for parts of the frames
+  SequenceInputs& inputs = *arguments.inputs;
+  const double memory = memory_of(inputs);
+  const auto read = [&] {
+    Sequence sequence = read_inputs(inputs);
+    if (arguments.normals == "keep") return sequence;
     sequence.rest.normals = {};
-    sequence.rest.flat = request.normals == "flat";
+    sequence.rest.flat = arguments.normals == "flat";
+    return sequence;
+  };
+  Sequence sequence = read();
+  check_motion(sequence, arguments.allow_static || arguments.dry_run);
+  if (inputs.paged && sequence.frames.paging() == nullptr && estimate(sequence, arguments.run.request).bytes > memory) {
+    sequence = {};
+    inputs.read.paging.most = 0;
+    sequence = read();
   }
-  check_motion(sequence, request.allow_static || request.dry_run);
-  if (!request.given.empty()) request.options.given = read_rig_file(request.given);
-  const SolveEstimate estimate = estimate_of(method, sequence, request.options);
-  refuse_beyond(limit, estimate.bytes, "this solve");
-  refuse_beyond_address_space(estimate.bytes, resolve_threads(request.options.threads));
-  if (request.dry_run) return print_estimate(estimate, method.name, sequence, request.json);
+  sequence.frames.set_paging_memory(0);
+  const double beside = estimate(sequence, arguments.run.request).bytes;
+  sequence.frames.set_paging_memory(static_cast<std::size_t>(std::max(kLeast, memory - beside)));
+  return sequence;
+}
 
-  const auto checkpoint = open_checkpoint(request, method.name, command, sequence);
-  request.options.checkpoint = checkpoint.get();
+void run(SolveArguments& arguments, const CLI::App& command) {
+  SolveRequest& request = arguments.run.request;
+  check_options_taken(command, arguments.owners, request);
+  if (!arguments.dry_run) refuse_outputs(arguments);
+  refuse_shear(arguments);
+  SequenceInputs& inputs = *arguments.inputs;
+  const double limit = inputs.memory_limit.empty() ? 0 : memory_of(inputs);
+  inputs.paged = solves_paged(request.method) && request.start != Start::flats && arguments.run.corrections == 0;
+  refuse_beyond(limit, static_cast<double>(bytes_of(inputs)), "reading the input");
+  if (!arguments.rig_file.empty()) request.given = &arguments.rig.emplace(read_rig_file(arguments.rig_file));
+  Sequence sequence = read_within_memory(arguments);
+  const SolveEstimate needed = estimate(sequence, request);
+  refuse_beyond(limit, needed.bytes, "this solve");
+  refuse_beyond_address_space(needed.bytes, resolve_threads(request.threads));
+  if (arguments.dry_run) return print_estimate(needed, request.method, sequence, arguments.json);
+
+  const auto checkpoint = open_checkpoint(arguments, command, sequence);
+  request.checkpoint = checkpoint.get();
   const auto say_what_is_kept = [&] {
     if (checkpoint && (checkpoint->resumed() || checkpoint->saved() > 0))
       fmt::print(stderr, "sinew: {} keeps the state: the same command continues from it\n",
-                 request.checkpoint.string());
+                 arguments.checkpoint.string());
   };
   Outcome outcome;
   try {
-    outcome = solve_to_file(method, sequence, request.options, request.output, request.keep_partial);
+    outcome = solve_to_file(sequence, arguments.run, arguments.output);
   } catch (...) {
     say_what_is_kept();
     throw;
   }
   if (outcome.partial) say_what_is_kept();
   if (checkpoint && !outcome.partial) checkpoint->discard();
-  const Json json = solve_report(outcome, sequence, request.output);
-  if (!request.report.empty()) write_json(request.report, json);
-  if (request.json) {
+  const Json json = solve_report(outcome, sequence, arguments.output);
+  if (!arguments.report.empty()) write_json(arguments.report, json);
+  if (arguments.json) {
     fmt::print("{}\n", json_text(json));
   } else {
     print_table(result_header(),
-                {result_row(outcome.rig, outcome.errors, outcome.between, outcome.seconds, request.output.string())});
+                {result_row(outcome.rig, outcome.errors, outcome.between, outcome.seconds, arguments.output.string())});
     if (outcome.rig.jointed) fmt::print("inside: {}\n", inside_text(inside_at_rest(outcome.rig)));
     if (!outcome.report.remark.empty()) fmt::print(stderr, "{}\n", outcome.report.remark);
   }
   if (outcome.partial)
     throw Error(ErrorKind::interrupted,
-                fmt::format("interrupted: {} holds the best model so far", request.output.string()));
+                fmt::format("interrupted: {} holds the best model so far", arguments.output.string()));
 }
 
 }  // namespace
@@ -343,59 +292,25 @@ Json solve_report(const Outcome& outcome, const Sequence& sequence, const std::f
   return out;
 }
 
-int influences_of(const SolveOptions& options, int otherwise) {
-  if (options.influences.empty()) return otherwise;
-  return parse_influences(options.influences);
-}
-
-SolveEstimate estimate_of(const Method& method, const Sequence& sequence, const SolveOptions& options) {
-  SolveSize size;
-  size.vertices = sequence.vertex_count();
-  size.triangles =
-      sequence.rest.corners.size() - std::min(sequence.rest.corners.size(), 2 * sequence.rest.face_sizes.size());
-  size.frames = sequence.frame_count();
-  const bool search = options.max_error.has_value();
-  size.bones = options.bones.value_or(options.max_bones.value_or(search ? 128 : 20));
-  if (options.given) size.bones = static_cast<int>(options.given->bone_count());
-  size.influences = influences_of(options, method.name == "flats" ? 0 : 4);
-  size.quality = options.quality;
-  size.threads = resolve_threads(options.threads);
-  if (options.time || options.work) size.quality = Quality::best;  // memory of whatever there may be time for
-  if (method.add_size) method.add_size(options, size);
-  SolveEstimate estimate = estimate_solve(method.name, size);
-  // Reading, writing and evaluating beside it; a unit of work is about a millisecond.
-  if (options.time) estimate.seconds = *options.time + 0.2 + 2e-8 * static_cast<double>(size.frames * size.vertices);
-  if (options.work) estimate.seconds = 1e-3 * *options.work + 0.2;
-  if (options.time || options.work) estimate.cpu_seconds = estimate.seconds * size.threads;
-  if (options.start == "flats") {
-    size.influences = 0;
-    size.quality = Quality::fast;
-    const SolveEstimate start = estimate_solve("flats", size);
-    estimate.bytes = std::max(estimate.bytes, start.bytes);
-    estimate.seconds += start.seconds;
-  }
-  return estimate;
-}
-
-Outcome solve_to_file(const Method& method, const Sequence& sequence, const SolveOptions& options,
-                      const std::filesystem::path& target, bool keep_partial) {
+Outcome solve_to_file(const Sequence& sequence, const SolveRun& run, const std::filesystem::path& target) {
+  const SolveRequest& request = run.request;
   Outcome outcome;
-  outcome.report.bones_asked = options.bones.value_or(0);
+  outcome.report.bones_asked = request.bones.value_or(0);
   const double start = now_seconds();
   {
-    const HoldOn hold(keep_partial || options.checkpoint != nullptr);
-    ProgressBar bar(estimate_of(method, sequence, options).cpu_seconds, options.progress_lines);
+    const HoldOn hold(run.keep_partial || request.checkpoint != nullptr);
+    ProgressBar bar(estimate(sequence, request).cpu_seconds, run.progress_lines);
     const Progress progress = bar.callback();
-    outcome.rig = method.solve(sequence, options, outcome.report, progress);
-    outcome.report.method = method.name;  // kavan is solve_ssdr as well
-    if (!keep_partial)
+    outcome.rig = solve(sequence, request, outcome.report, progress);
+    if (!run.keep_partial)
       stop_if_interrupted("interrupted: nothing was written (--keep-partial keeps the best model so far)");
-    if (!interrupted()) add_corrections(outcome.rig, sequence, options, outcome.report, progress);
+    const CorrectionOptions corrections{.rank = run.corrections, .seed = request.seed, .threads = request.threads};
+    if (!interrupted()) add_corrections(outcome.rig, sequence, corrections, outcome.report, progress);
     outcome.partial = interrupted();
   }
   outcome.seconds = now_seconds() - start;
   Written written = write_result(target, outcome.rig, sequence,
-                                 {.threads = options.threads, .keep_partial = keep_partial, .write = options.write});
+                                 {.threads = request.threads, .keep_partial = run.keep_partial, .write = run.write});
   outcome.rig = std::move(written.rig);
   outcome.errors = std::move(written.errors);
   outcome.between = written.between;
@@ -406,26 +321,28 @@ Outcome solve_to_file(const Method& method, const Sequence& sequence, const Solv
 
 void add_solve(CLI::App& app) {
   CLI::App& command = *app.add_subcommand("solve", "Find bones, weights and motion for an animated mesh");
-  auto request = std::make_shared<SolveRequest>();
-  request->inputs = add_sequence_inputs(command);
-  command.add_option("-o,--output", request->output,
+  auto arguments = std::make_shared<SolveArguments>();
+  arguments->inputs = add_sequence_inputs(command);
+  add_paging_options(command, *arguments->inputs);
+  command.add_option("-o,--output", arguments->output,
                      fmt::format("The rig to write, {}; required but for --dry-run", rig_outputs()));
-  add_write_options(command, request->options.write);
-  const auto methods = std::make_shared<std::vector<Method>>(solve_methods());
-  add_shared_options(command, *request);
-  add_method_options(command, *methods, *request);
-  command.add_option("--normals", request->normals, "keep those of the input, smooth or flat (keep)")
+  add_write_options(command, arguments->run.write);
+  add_shared_options(command, arguments->run.request);
+  command.add_option("--corrections", arguments->run.corrections, "Rank of corrections added to the rest pose (0)")
+      ->check(CLI::Range(0, 1000));
+  add_rig_options(command, *arguments);
+  arguments->owners = add_method_options(command, arguments->run.request);
+  command.add_option("--normals", arguments->normals, "keep those of the input, smooth or flat (keep)")
       ->check(CLI::IsMember({"keep", "smooth", "flat"}));
-  command.add_option("--report", request->report, "Write everything known about the solve, as JSON");
-  command.add_flag("--json", request->json, "Print that instead of the table");
-  command.add_flag("--progress", request->options.progress_lines, "Say how far it is in lines on stderr, for programs");
-  command.add_flag("--keep-partial", request->keep_partial, "When interrupted, write the best model so far");
-  command.add_flag("--allow-static", request->allow_static, "Solve although nothing moves");
-  command.add_flag("--dry-run", request->dry_run, "Only say what memory and time it will take");
-  command.add_option("--memory-limit", request->memory_limit, "Refuse at once what takes more memory, e.g. 4G");
+  command.add_option("--report", arguments->report, "Write everything known about the solve, as JSON");
+  command.add_flag("--json", arguments->json, "Print that instead of the table");
+  command.add_flag("--progress", arguments->run.progress_lines, "Say how far it is in lines on stderr, for programs");
+  command.add_flag("--keep-partial", arguments->run.keep_partial, "When interrupted, write the best model so far");
+  command.add_flag("--allow-static", arguments->allow_static, "Solve although nothing moves");
+  command.add_flag("--dry-run", arguments->dry_run, "Only say what memory and time it will take");
   auto* const checkpoint =
-      command.add_option("--checkpoint", request->checkpoint, "Save the state in this file, and continue from it");
-  command.add_option("--checkpoint-seconds", request->checkpoint_seconds, "Seconds between two savings (60)")
+      command.add_option("--checkpoint", arguments->checkpoint, "Save the state in this file, and continue from it");
+  command.add_option("--checkpoint-seconds", arguments->checkpoint_seconds, "Seconds between two savings (60)")
       ->check(not_negative)
       ->needs(checkpoint);
   command.footer(sequence_help() + R"(
@@ -434,7 +351,7 @@ Examples:
   sinew solve horse-gallop -o horse.glb --bones 30
   sinew solve rest.obj frames.pc2 -o rig.glb --max-error 2 --report rig.json
   sinew solve walk.glb run.glb jump.glb -o rig.glb --frames ::2)");
-  command.callback([methods, request, &command] { run(*methods, *request, command); });
+  command.callback([arguments, &command] { run(*arguments, command); });
 }
 
 }  // namespace sinew::tool

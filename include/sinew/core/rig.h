@@ -44,6 +44,20 @@ struct Bone {
   int parent = -1;                 // index of an earlier bone, or -1
   Vector3 head = Vector3::Zero();  // rest position of its joint (free bones: centre of what it moves)
   Vector3 tail = Vector3::Zero();  // rest position of its other end, for display
+  bool helper = false;             // hangs on its parent without a joint: it moves freely
+};
+
+/// How a helper follows the joints where no motion is given for it: as its parent sees it, its head goes by the first
+/// three and it turns by the last three (a rotation vector) of constant + Σ by · r over the inputs, where r is the
+/// rotation vector of a joint's bone against its parent. Unit of lengths: the rig's.
+struct HelperDrive {
+  struct Input {
+    Index joint = 0;  // a bone with a parent that is no helper
+    Eigen::Matrix<float, 6, 3> by = Eigen::Matrix<float, 6, 3>::Zero();
+  };
+  Index bone = 0;  // a helper
+  Eigen::Matrix<float, 6, 1> constant = Eigen::Matrix<float, 6, 1>::Zero();
+  std::vector<Input> inputs;
 };
 
 /// Rest→posed transforms of every bone in every frame, F×B.
@@ -86,8 +100,9 @@ enum class Transforms { rigid, affine };
 ///
 /// Invariants, tested by check(): mesh, weights and motion agree in V, B, F; parents come before children; weights
 /// satisfy SkinWeights; all numbers are finite; times and clips are as in a Sequence; when `transforms` is rigid, every
-/// motion matrix is a rotation (AᵀA = 1 within 1e-5, determinant > 0); where `jointed`, every child's head stays where
-/// its parent puts it within 1e-4 of the rest diagonal and the rounding of float matrices.
+/// motion matrix is a rotation (AᵀA = 1 within 1e-5, determinant > 0); where `jointed`, every child's head but a
+/// helper's stays where its parent puts it within 1e-4 of the rest diagonal and the rounding of float matrices; nothing
+/// hangs on a helper.
 struct Rig {
   Mesh rest;
   std::vector<Bone> bones;
@@ -96,7 +111,8 @@ struct Rig {
   std::vector<double> times;  // F, seconds
   std::vector<Clip> clips;
   Transforms transforms = Transforms::affine;
-  bool jointed = false;  // a skeleton: parents are joints, not only names in a list
+  bool jointed = false;             // a skeleton: parents are joints, not only names in a list
+  std::vector<HelperDrive> drives;  // at most one of a helper; may be empty
   std::optional<Corrections> corrections;
   std::optional<TwoLayer> two_layer;  // poses the vertices instead of `weights`, which then stand in for it elsewhere
   std::string notes;  // JSON text of facts a solver wants kept with the file (glTF asset.extras.sinew); may be empty

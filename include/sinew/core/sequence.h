@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -10,18 +11,22 @@
 #include <vector>
 
 #include "sinew/core/mesh.h"
+#include "sinew/core/paged_memory.h"
 #include "sinew/core/types.h"
 
 namespace sinew {
 
 /// Vertex positions over time: F×V×3 float, frame-major. Column v of frame(f) is vertex v.
 ///
-/// They are in memory of their own or in somebody else's, which is only ever read: a change makes a copy first.
+/// They are in memory of their own, in somebody else's, or in a file: then what is not being looked at is not in
+/// memory. Those of others and of files are only ever read: a change makes a copy first.
 class Frames {
  public:
   Frames() = default;
   Frames(std::size_t frames, std::size_t vertices)
       : Frames(frames, vertices, std::vector<float>(frames * vertices * 3)) {}
+  /// Zeros, in a scratch file where they are more than paging.most bytes. Throws Error{output} when that has no room.
+  Frames(std::size_t frames, std::size_t vertices, const Paging& paging);
   /// Takes over values that are in order already: frames × vertices × 3.
   Frames(std::size_t frames, std::size_t vertices, std::vector<float> values)
       : vertices_(vertices), own_(std::move(values)), frames_(frames) {
@@ -29,39 +34,58 @@ class Frames {
   }
   /// Reads values where they are: frames × vertices × 3, which `owner` keeps alive.
   Frames(std::size_t frames, std::size_t vertices, const float* values, std::shared_ptr<const void> owner)
-      : vertices_(vertices), frames_(frames), borrowed_(values), owner_(std::move(owner)) {}
+      : vertices_(vertices), frames_(frames), elsewhere_(values), owner_(std::move(owner)) {}
+  /// The same in a file, from its first byte on.
+  Frames(std::size_t frames, std::size_t vertices, std::shared_ptr<PagedMemory> pages);
 
   std::size_t count() const { return frames_; }
   std::size_t vertex_count() const { return vertices_; }
-  std::span<float> data() {
-    if (owner_) {
-      own_.assign(borrowed_, borrowed_ + frames_ * vertices_ * 3);
-      owner_.reset();
-    }
-    return own_;
-  }
-  std::span<const float> data() const {
-    return owner_ ? std::span(borrowed_, frames_ * vertices_ * 3) : std::span(own_);
-  }
+  std::size_t bytes() const { return frames_ * vertices_ * 3 * sizeof(float); }
+  /// All numbers. A loop over those in a file asks for one frame after the other instead.
+  std::span<float> data() { return {changeable(), frames_ * vertices_ * 3}; }
+  std::span<const float> data() const { return {values(), frames_ * vertices_ * 3}; }
 
   PointsMap operator[](std::size_t f) {
-    return {data().data() + f * vertices_ * 3, 3, static_cast<Eigen::Index>(vertices_)};
+    if (pages_) pages_->announce(vertices_ * 3 * sizeof(float));
+    return {changeable() + f * vertices_ * 3, 3, static_cast<Eigen::Index>(vertices_)};
   }
   ConstPointsMap operator[](std::size_t f) const {
-    return {data().data() + f * vertices_ * 3, 3, static_cast<Eigen::Index>(vertices_)};
+    if (pages_) pages_->announce(vertices_ * 3 * sizeof(float));
+    return {values() + f * vertices_ * 3, 3, static_cast<Eigen::Index>(vertices_)};
   }
+
+  /// How frames that are in a file are worked on; null where they are in memory.
+  const Paging* paging() const { return pages_ ? &pages_->paging() : nullptr; }
+  void set_paging_memory(std::size_t bytes) {
+    if (pages_) pages_->set_memory(bytes);
+  }
+  /// Some of the vertices over all frames, as frames in memory.
+  Frames slab(std::size_t first, std::size_t count) const;
+  /// Frames [first, first + count): those of a file stay where they are.
+  Frames range(std::size_t first, std::size_t count) const;
+
+  /// Throws Error{input} naming the first frame and vertex whose position is not finite. A file is looked at once.
+  void check_finite(const std::string& name) const;
 
   friend bool operator==(const Frames& a, const Frames& b) {
     return a.frames_ == b.frames_ && a.vertices_ == b.vertices_ && std::ranges::equal(a.data(), b.data());
   }
 
  private:
+  const float* values() const { return owner_ || pages_ ? elsewhere_ : own_.data(); }
+  float* changeable();
+
   std::size_t vertices_ = 0;
-  std::vector<float> own_;  // empty where they are borrowed
+  std::vector<float> own_;  // empty where they are elsewhere
   std::size_t frames_ = 0;
-  const float* borrowed_ = nullptr;
-  std::shared_ptr<const void> owner_;  // null: they are our own
+  const float* elsewhere_ = nullptr;  // in what one of these keeps alive; both null: they are our own
+  std::shared_ptr<const void> owner_;
+  std::shared_ptr<PagedMemory> pages_;
 };
+
+/// Calls body(part, first) for slabs of vertices one after another: part holds vertices first, first + 1, … over all
+/// frames. Frames in memory are one slab; of those in a file a multiple of `step` vertices is read at a time.
+void for_each_slab(const Frames& frames, std::size_t step, const std::function<void(const Frames&, std::size_t)>& body);
 
 /// A contiguous range of frames that belongs together, e.g. one of several animations of a character.
 struct Clip {
@@ -107,6 +131,6 @@ Sequence resample(const Sequence& sequence, double frames_per_second);
 /// Several animations of one character as one sequence: the rest mesh of the first, the frames of all in order, one
 /// clip per part (a part that has clips keeps them). Clip names stay distinct: a repeated one gets a number.
 /// Throws Error{input} when vertex counts or faces differ.
-Sequence concatenate(std::vector<Sequence> parts);
+Sequence concatenate(std::vector<Sequence> parts, const Paging& paging = {});
 
 }  // namespace sinew

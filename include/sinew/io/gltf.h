@@ -13,6 +13,7 @@
 ///   read_gltf_rig        a skinned .glb/.gltf as a Rig; what write_glb wrote comes back as it was
 ///   read_gltf_sequence   any animated .glb/.gltf (skins, morph targets, moving nodes) baked to positions
 ///   write_glb            a Rig as one .glb file
+///   write_glb_levels     the same with coarser levels of detail behind it
 ///   read_gltf_extension  data that a caller of write_glb put beside the rig
 /// The parse_ and _bytes forms work on memory. How the parts of a rig map to glTF: docs/formats.md.
 namespace sinew {
@@ -44,6 +45,12 @@ std::vector<std::byte> glb_bytes(const Rig& rig, const WriteOptions& options = {
 /// The same to a file: complete or absent.
 void write_glb(const std::filesystem::path& path, const Rig& rig, const WriteOptions& options = {},
                std::span<const GltfExtension> extensions = {});
+
+/// Several levels of detail of one rig in one file [MSFT_lod], the finest first: that one is what readers find that do
+/// not know the extension. All have the bones, motion and coefficients of the first. Throws as glb_bytes() does, and
+/// Error{usage} when they do not belong together.
+std::vector<std::byte> glb_levels_bytes(std::span<const Rig> levels, const WriteOptions& options = {});
+void write_glb_levels(const std::filesystem::path& path, std::span<const Rig> levels, const WriteOptions& options = {});
 
 /// Reads the skinned meshes of the file's scene as one rig; meshes without a skin become pieces that follow a bone of
 /// their own, morph targets become corrections. The result satisfies Rig::check(). Throws Error{input}.

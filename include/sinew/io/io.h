@@ -63,6 +63,7 @@ struct ReadOptions {
   /// Positions that would take more bytes are refused before anything is allocated: a file can ask for more frames than
   /// it has bytes (Alembic shares equal samples, glTF is sampled).
   std::size_t max_bytes = std::size_t{16} << 30;
+  Paging paging;  // positions that are kept in a file: in a PC2 where they are, else in a scratch file
   Warnings warn;
 };
 

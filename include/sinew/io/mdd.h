@@ -15,7 +15,7 @@ namespace sinew {
 /// than the bytes hold, or a position is not finite. Times that do not increase are replaced by uniform ones, and bytes
 /// after the last frame are left out, both with a warning.
 PointCache parse_mdd(std::span<const std::byte> bytes, const std::string& name, const Warnings& warn = {});
-PointCache read_mdd(const std::filesystem::path& path, const Warnings& warn = {});
+PointCache read_mdd(const std::filesystem::path& path, const Warnings& warn = {}, const Paging& paging = {});
 
 /// Throws Error{output}.
 void write_mdd(const std::filesystem::path& path, const Frames& frames, std::span<const double> times);

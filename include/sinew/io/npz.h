@@ -31,7 +31,7 @@ NpyArray<T> read_npy(const std::filesystem::path& path);
 
 /// The result satisfies Sequence::check(). Throws Error{input}; compressed members are refused.
 Sequence parse_npz(std::span<const std::byte> bytes, const std::string& name);
-Sequence read_npz(const std::filesystem::path& path);
+Sequence read_npz(const std::filesystem::path& path, const Paging& paging = {});
 
 /// Writes frames, rest, times, face_sizes and corners; clips are laid one after another. Throws Error{output}, also
 /// when the file would exceed the 4 GiB of a plain zip.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "sinew/core/rig.h"
 #include "sinew/core/sequence.h"
@@ -9,7 +10,7 @@ namespace sinew {
 
 /// A creature to generate. Lengths are relative to the creature: it is about 2.3 long, 1.7 high, faces +Z, up is +Y.
 struct CharacterOptions {
-  int vertices = 6000;     // aimed at, 500..500000; what comes out is within a few percent
+  int vertices = 6000;     // aimed at, 500..5000000; what comes out is within a few percent
   int walk_frames = 32;    // of the clip "walk", a cycle; 0: no such clip
   int wave_frames = 40;    // of the clip "wave"; 0: no such clip
   std::uint64_t seed = 1;  // of its proportions and of the noise
@@ -34,5 +35,12 @@ struct Character {
 /// quads, skinned with weights that fall off smoothly along the surface, walking and waving.
 /// The same options give the same bits for any thread count. Throws Error{usage} for options out of range.
 Character make_character(const CharacterOptions& options = {});
+
+/// Receives the positions of one frame after another.
+using FrameSink = std::function<void(const Character& character, std::size_t frame, const Points& positions)>;
+
+/// The same creature for any number of frames: they are handed out one by one, and the sequence has its rest mesh,
+/// times and clips alone.
+Character make_character(const CharacterOptions& options, const FrameSink& sink);
 
 }  // namespace sinew

@@ -2,8 +2,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
+#include "sinew/core/fit_report.h"
 #include "sinew/core/progress.h"
 #include "sinew/core/rig.h"
 #include "sinew/core/sequence.h"
@@ -42,5 +44,13 @@ Corrections fit_corrections(const Rig& rig, const Sequence& sequence, const Corr
 /// rig has no corrections then.
 CorrectionReport correct(Rig& rig, const Sequence& sequence, const CorrectionOptions& options,
                          const Progress& progress = {});
+
+/// What came of it in one sentence, for people.
+std::string sentence(const CorrectionReport& report);
+
+/// correct() as the last step of a solve: its time and its sentence go into the report of the solve. Rank 0 adds
+/// nothing.
+void add_corrections(Rig& rig, const Sequence& sequence, const CorrectionOptions& options, FitReport& report,
+                     const Progress& progress = {});
 
 }  // namespace sinew

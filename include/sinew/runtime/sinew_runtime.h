@@ -94,6 +94,29 @@ size_t sinew_scratch_floats(const sinew_model* model);
 /* Expands 3x4 column-major matrices (12 floats each) to a palette. */
 void sinew_make_palette(const float* affines, size_t count, float* palette);
 
+/* A joint that drives a helper bone, and how: row by row, 6x3. */
+typedef struct sinew_drive_input {
+  uint32_t joint;  /* a bone that turns */
+  uint32_t parent; /* against this one */
+  float by[18];
+} sinew_drive_input;
+
+/* How a helper bone follows the joints (docs/formats.md: extras.sinew.drives). As its parent sees it, its head goes by
+ * the first three and it turns by the last three (a rotation vector) of constant + sum of by * r, where r is the
+ * rotation vector of a joint's bone against its parent's. */
+typedef struct sinew_drive {
+  uint32_t bone;
+  uint32_t parent;
+  float head[3]; /* at rest */
+  float constant[6];
+  size_t inputs;
+  const sinew_drive_input* input;
+} sinew_drive;
+
+/* Sets the matrices of helper bones from those of the joints, which are rotations and translations: fill in all other
+ * bones first. Reads and checks every index: drives are few. */
+sinew_status sinew_drive_helpers(const sinew_drive* drives, size_t count, size_t bones, float* palette);
+
 /* Name of the instruction set in use, e.g. "AVX2". */
 const char* sinew_runtime_target(void);
 

@@ -26,8 +26,11 @@ struct SkeletonOptions {
   int strict_iterations = 60;   // with joints that hold exactly
   int moves = 50;               // of bones and joints, tried once their number is known
   bool free_joints = false;     // joints may leave the body where that lowers the error
-  bool symmetric = false;       // hierarchy and joints mirror each other where the rest shape does
+  bool symmetric = false;       // hierarchy and joints must mirror each other, as the rest shape does
+  bool uneven = false;          // joints stay where the motion has them even if they nearly mirror each other
   std::string root;             // name of the bone to become the root; empty or "auto": nearest the rest centroid
+  int helpers = 0;              // free bones added at the end where the skeleton cannot follow, 0 to 1024
+  bool drive_helpers = false;   // their motion as a sparse linear function of the joints' rotations: Rig::drives
   std::uint64_t seed = 1;
   int threads = 0;
   Checkpoint* checkpoint = nullptr;  // where the state is kept now and then
@@ -49,5 +52,10 @@ Rig solve_skeleton(const Sequence& sequence, const SkeletonOptions& options, Fit
 /// Throws Error{input} when the rig has more than one root or other vertices than the sequence.
 Rig refit_skeleton(const Sequence& sequence, const Rig& given, const SkeletonOptions& options, FitReport& report,
                    const Progress& progress = {});
+
+/// Fits the motion alone: rotations about the joints of the given hierarchy and the root's way; bones, joints and
+/// weights stay. Throws as refit_skeleton does.
+Rig refit_joint_rotations(const Sequence& sequence, const Rig& given, const SkeletonOptions& options, FitReport& report,
+                          const Progress& progress = {});
 
 }  // namespace sinew

@@ -1,9 +1,13 @@
 #include "io/fbx/materials.h"
+#include "io/json_text.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 /// glTF materials as Phong ones: base colour, emission, opacity and roughness; textures of base colour, emission and
 /// normals.
@@ -69,7 +73,7 @@ std::string file_name(const Image& image, std::size_t index) {
 }
 
 std::optional<std::size_t> image_of(const Appearance& appearance, std::size_t texture) {
-  const Json textures = Json::parse(appearance.gltf_textures, nullptr, false);
+  const Json textures = parse_json(appearance.gltf_textures);
   if (!textures.is_array() || texture >= textures.size() || !textures[texture].is_object()) return std::nullopt;
   const Json source = textures[texture].value("source", Json());
   if (!source.is_number_unsigned() || source.get<std::size_t>() >= appearance.images.size()) return std::nullopt;
@@ -128,7 +132,7 @@ Id MaterialObjects::id(int material) {
   const Material none{"none", {}};
   const Material& from = material < 0 ? none : mesh_.appearance.materials[static_cast<std::size_t>(material)];
   const std::string name = from.name.empty() ? fmt::format("material_{}", material) : from.name;
-  Json gltf = Json::parse(from.gltf, nullptr, false);
+  Json gltf = parse_json(from.gltf);
   if (!gltf.is_object()) gltf = Json::object();
   const Id id = objects_.add("Material", [name, gltf](Writer& out, Id self) { write_material(name, gltf, out, self); });
   entry->second = id;

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "io/corner_values.h"
+#include "io/json_text.h"
 
 namespace sinew::fbx {
 namespace {
@@ -22,7 +23,7 @@ std::optional<Json> read_facts(const Tree& tree) {
   if (properties == nullptr) return std::nullopt;
   for (const Record& record : properties->children) {
     if (record.text(0) != "sinew") continue;
-    Json facts = Json::parse(record.text(4), nullptr, false);
+    Json facts = parse_json(record.text(4));
     if (facts.is_object() && facts.value("format", Json()) == 1) return facts;
   }
   return std::nullopt;

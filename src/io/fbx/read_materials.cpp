@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "io/fbx/mesh.h"
+#include "io/json_text.h"
 #include "sinew/core/error.h"
 #include "sinew/io/output_file.h"
 
@@ -45,9 +46,9 @@ class MaterialReader {
       if (document_.objects[i].type != "Material") continue;
       out_.number_of[i] = static_cast<int>(out_.appearance.materials.size());
       const std::string& name = document_.objects[i].name;
-      out_.appearance.materials.push_back({name, material(i, name).dump()});
+      out_.appearance.materials.push_back({name, json_text(material(i, name))});
     }
-    if (!textures_.empty()) out_.appearance.gltf_textures = textures_.dump();
+    if (!textures_.empty()) out_.appearance.gltf_textures = json_text(textures_);
     return std::move(out_);
   }
 

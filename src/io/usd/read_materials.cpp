@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "io/json_text.h"
 #include "io/usd/model.h"
 #include "io/usd/value.h"
 
@@ -32,12 +33,12 @@ class MaterialReader {
     const Prim* surface = source(material, "outputs:surface");
     if (surface != nullptr && stage_.text(*surface, "info:id") == "UsdPreviewSurface") json = preview(*surface);
     json["name"] = material.name;
-    out_.materials.push_back({material.name, json.dump(-1, ' ', false, Json::error_handler_t::replace)});
+    out_.materials.push_back({material.name, json_text(json)});
   }
 
   void finish() {
-    if (!textures_.empty()) out_.gltf_textures = textures_.dump();
-    if (!samplers_.empty()) out_.gltf_samplers = samplers_.dump();
+    if (!textures_.empty()) out_.gltf_textures = json_text(textures_);
+    if (!samplers_.empty()) out_.gltf_samplers = json_text(samplers_);
   }
 
  private:

@@ -4,10 +4,12 @@
 
 #include <Eigen/LU>
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <numeric>
 
+#include "io/json_text.h"
 #include "io/posed_normals.h"
 #include "io/usd/value.h"
 #include "sinew/core/error.h"
@@ -25,7 +27,7 @@ Json read_facts(const Layer& layer) {
   if (data == layer.metadata.end()) return nullptr;
   const std::optional<Value> entry = dictionary_entry(layer, data->second, "sinew");
   if (!entry) return nullptr;
-  Json facts = Json::parse(read_text(layer, *entry), nullptr, false);
+  Json facts = parse_json(read_text(layer, *entry));
   return facts.is_object() && facts.value("format", Json()) == 1 ? facts : Json(nullptr);
 }
 
@@ -185,10 +187,10 @@ void restore_material_names(const Json& facts, Appearance& appearance) {
   for (std::size_t m = 0; m < names.size(); ++m) {
     if (!names[m].is_string()) continue;
     Material& material = appearance.materials[m];
-    Json json = Json::parse(material.gltf, nullptr, false);
+    Json json = parse_json(material.gltf);
     material.name = names[m].get<std::string>();
     json["name"] = material.name;
-    material.gltf = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+    material.gltf = json_text(json);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "io/json_text.h"
 #include "io/murmur3.h"
 #include "io/usd/writer.h"
 
@@ -16,7 +17,7 @@ namespace {
 using Json = nlohmann::json;
 
 Json parsed(const std::string& text) {
-  return Json::parse(text, nullptr, false);
+  return parse_json(text);
 }
 
 /// File extension of the images that USD programs read; empty for others.

@@ -2,6 +2,7 @@
 
 #include <Eigen/Core>
 #include <cstddef>
+#include <memory>
 #include <vector>
 
 #include "math/adjacency.h"
@@ -15,6 +16,10 @@
 /// | T₀     | common (3F×4)         | best rigid motion of the whole mesh in every frame                |
 /// | y_v    | block(v) (3F)         | trajectory: scaled positions of v over the frames minus T₀ u_v    |
 /// | P      | basis (3F×r) or empty | orthonormal basis of the trajectories; blocks then hold Pᵀ y_v    |
+///
+/// Frames in a file are passed over twice: for their common motion and some of the trajectories, of which the basis is
+/// learnt, and for all trajectories. Those are then in memory, or in a scratch file where there is no room for them.
+/// The numbers are the same either way.
 ///
 /// Because the weights of a vertex sum to 1, |v − Σ w_b T_b u|² = |y − Σ w_b (T_b − T₀) u|²: solvers work with
 /// D_b = T_b − T₀, whose entries are small, so that single precision products lose little.
@@ -61,6 +66,8 @@ class Problem {
   const std::vector<double>& energy() const { return energy_; }  // V: |y_v|², all frames
   double total_energy() const { return total_energy_; }
   double importance(std::size_t v) const { return importance_.empty() ? 1 : importance_[v]; }
+  /// E_RMS that the basis leaves out of all trajectories together; 0 without one.
+  double left_out() const { return left_out_; }
   const Adjacency& adjacency() const { return adjacency_; }
 
   /// Trajectories of vertices [first, first + count): row_count() × count, column-major. Points into the problem or
@@ -76,9 +83,12 @@ class Problem {
 
  private:
   Problem() = default;
-  void find_common_motion();
-  void reduce(double truncation, std::uint64_t seed);
-  void gather(std::size_t first, std::size_t count, float* out) const;
+  Eigen::MatrixXf find_common_motion(const std::vector<Index>& chosen);
+  void reduce(const Eigen::MatrixXf& some, double truncation, std::uint64_t seed);
+  bool keep(const Eigen::MatrixXf& basis, double allowed);
+  template <class Body>
+  void for_each_block(const Body& body) const;
+  void gather(const Frames& frames, std::size_t at, std::size_t first, std::size_t count, float* out) const;
 
   const Sequence* sequence_ = nullptr;
   std::size_t frames_ = 0;
@@ -88,10 +98,12 @@ class Problem {
   Eigen::Matrix3Xd rest_;
   Eigen::MatrixXd common_;
   Eigen::MatrixXf basis_;
-  Eigen::MatrixXf stored_;  // rows × V, or empty: gathered from the sequence block by block
+  Eigen::MatrixXf stored_;             // rows × V, or empty: gathered from the sequence block by block
+  std::shared_ptr<PagedMemory> kept_;  // the same in a scratch file; always one of both where the frames are in a file
   std::vector<double> energy_;
   double total_energy_ = 0;         // each |y_v|² as often as v counts
   std::vector<double> importance_;  // V, or empty: all count once
+  double left_out_ = 0;
   Adjacency adjacency_;
 };
 

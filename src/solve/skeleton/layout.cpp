@@ -4,91 +4,153 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
 
 #include "core/index.h"
 #include "math/mirror.h"
 #include "sinew/core/error.h"
 #include "solve/lbs/to_rig.h"
+#include "solve/skeleton/anatomy.h"
 #include "solve/skeleton/facing.h"
 
 namespace sinew::skeleton {
 namespace {
 
-constexpr double kOffPlane =
-    0.03;  // distance from the mirror plane beyond which a bone has a side; radius of the mesh is 1
+constexpr double kApart = 0.02;  // from a bone's head to its tail at least; the radius of the mesh is 1
+constexpr double kAsLong = 0.6;  // of the longest branch at a bone, that another one counts as well
 
-/// The heavier bone at the joint nearest the centroid of the rest pose [Le2014 §3.6].
-int central_bone(const SkeletonFit& fit, const std::vector<TreeEdge>& edges) {
-  if (edges.empty()) return 0;
-  const Eigen::Vector3d centroid = fit.problem->rest().rowwise().mean();
-  const TreeEdge& nearest = *std::min_element(edges.begin(), edges.end(), [&](const TreeEdge& a, const TreeEdge& b) {
-    return (a.joint - centroid).squaredNorm() < (b.joint - centroid).squaredNorm();
-  });
-  const WeightSums& sums = fit.state.sums;
-  return blend(sums, nearest.to, nearest.to) > blend(sums, nearest.from, nearest.from) ? nearest.to : nearest.from;
+/// A fitted skeleton, and what its shape says about it. Bone b of the fit is bone b of the rest.
+struct Described {
+  SkeletonFit fit;
+  BoneShapes shapes;
+  std::optional<MirrorPlane> plane;  // of the rest shape
+  Facing facing;
+  Anatomy anatomy;
+  std::vector<std::string> place;  // B; names by place, or empty
+};
+
+Described described(const Sequence& sequence, const SkeletonFit& fit) {
+  const Problem& problem = *fit.problem;
+  Described out{fit, shapes_of_bones(sequence.rest, problem, fit.state), {}, {}, {}, {}};
+  const std::vector<TreeEdge> edges = edges_of(fit.tree);
+  const RootedTree tree = rooted(edges, fit.tree.bones(), middle_bone(edges, out.shapes));
+  out.plane = fit.symmetry.partner.empty() ? find_mirror_plane(problem.rest()) : fit.symmetry.plane;
+  if (out.plane) divide(sequence.rest, problem, fit.state.weights, *out.plane, out.shapes);
+  std::vector<LimbPair> pairs = limb_pairs(tree, out.shapes, out.plane ? &*out.plane : nullptr);
+  const std::optional<MirrorPlane> between = out.plane ? out.plane : plane_between(tree, pairs);
+  if (between)
+    out.facing = facing_of(sequence, problem, *between);
+  else
+    pairs.clear();
+  out.anatomy = anatomy_of(tree, out.shapes, pairs, out.facing);
+  out.place = names_by_place(tree, out.shapes, out.anatomy);
+  return out;
 }
 
-/// The middle of the outermost tenth of what a bone mostly moves, seen from its head along a direction; the head where
-/// it moves nothing that way.
-Eigen::Vector3d tip_of(const Problem& problem, const SparseWeights& w, int bone, const Eigen::Vector3d& head,
-                       const Eigen::Vector3d& direction) {
-  constexpr double kOutermost = 0.9;
-  std::vector<Eigen::Vector3d> moved;
-  double reach = 0;
-  for (std::size_t v = 0; v < w.vertex_count(); ++v)
-    for (std::size_t k = w.slot(v); k < w.slot(v) + w.count[v]; ++k)
-      if (w.bone[k] == bone && w.value[k] > 0.5F) {
-        moved.emplace_back(problem.rest().col(static_cast<Eigen::Index>(v)) - head);
-        reach = std::max(reach, moved.back().dot(direction));
-      }
-  Eigen::Vector3d sum = Eigen::Vector3d::Zero();
-  double count = 0;
-  for (const Eigen::Vector3d& x : moved)
-    if (reach > 0 && x.dot(direction) >= kOutermost * reach) {
-      sum += x;
-      ++count;
-    }
-  return count > 0 ? Eigen::Vector3d(head + sum / count) : head;
-}
-
-/// For display: the child's head or the middle of several; a leaf ends at the tip of what it moves, in the body.
-Eigen::Vector3d tail_of(const SkeletonFit& fit, const FitState& state, const JointTree& tree, int bone,
-                        const Eigen::Vector3d& centroid) {
-  const Eigen::Vector3d head = tree.joint.col(bone);
-  Eigen::Vector3d sum = Eigen::Vector3d::Zero();
-  int children = 0;
-  for (int b = 0; b < tree.bones(); ++b)
-    if (tree.parent[at(b)] == bone) {
-      sum += tree.joint.col(b);
-      ++children;
-    }
-  if (children > 0 && (sum / children - head).norm() > 1e-3) return sum / children;
-  const Eigen::Vector3d outwards = centroid - head;
-  if (outwards.norm() < 1e-6) return head + Eigen::Vector3d(0, 0.05, 0);
-  const Eigen::Vector3d tip = tip_of(*fit.problem, state.weights, bone, head, outwards.normalized());
-  Eigen::Vector3d tail = (tip - head).norm() > 1e-3 ? tip : centroid;
-  if (fit.body == nullptr || fit.body->holds(tail) || !fit.body->holds(head)) return tail;
-  const Eigen::Vector3d within = fit.body->brought_in(tail, head);
-  return (within - head).norm() > 1e-3 ? within : tail;
-}
-
-/// root, bone_01, bone_02_L, ...; in a symmetric skeleton bone_02_R mirrors bone_02_L. `left`: see Facing.
-std::vector<std::string> names_of(const JointTree& tree, const Eigen::Matrix3Xd& centroid,
-                                  const std::optional<MirrorPlane>& mirror, const Symmetry& symmetry, double left) {
-  std::vector<std::string> out{"root"};
-  for (int b = 1; b < tree.bones(); ++b) {
-    const int p = symmetry.partner.empty() ? b : symmetry.partner[at(b)];
+/// root, bone_01, bone_02_L, … where no place tells; in a symmetric skeleton bone_02_R mirrors bone_02_L.
+std::vector<std::string> names_of(const Described& skeleton) {
+  std::vector<std::string> out = skeleton.place;
+  const std::vector<int>& partner = skeleton.fit.symmetry.partner;
+  const double left = skeleton.facing.left;
+  for (int b = 0; b < skeleton.fit.tree.bones(); ++b) {
+    if (!out[at(b)].empty()) continue;
+    const int p = partner.empty() || partner[at(b)] < 0 ? b : partner[at(b)];
     if (p != b) {  // a pair: one number, two sides
-      const double apart = symmetry.plane.normal.dot(tree.joint.col(b) - tree.joint.col(p));
-      const double lean = std::abs(apart) > 1e-6 ? apart : symmetry.plane.normal.dot(centroid.col(b) - centroid.col(p));
+      const Eigen::Vector3d& normal = skeleton.fit.symmetry.plane.normal;
+      const double apart = normal.dot(skeleton.fit.tree.joint.col(b) - skeleton.fit.tree.joint.col(p));
+      const double lean =
+          std::abs(apart) > 1e-6 ? apart : normal.dot(skeleton.shapes.middle.col(b) - skeleton.shapes.middle.col(p));
       const bool on_left = left * lean > 0 || (lean == 0 && b < p);
-      out.push_back(fmt::format("bone_{:02}_{}", std::min(b, p), on_left ? "L" : "R"));
+      out[at(b)] = fmt::format("bone_{:02}_{}", std::min(b, p), on_left ? "L" : "R");
       continue;
     }
-    const double side = mirror ? left * (mirror->normal.dot(centroid.col(b)) - mirror->offset) : 0;
-    out.push_back(fmt::format("bone_{:02}{}", b, side > kOffPlane ? "_L" : side < -kOffPlane ? "_R" : ""));
+    constexpr double kOneSide = 0.75;
+    const double share = left > 0 ? skeleton.shapes.left[b] : 1 - skeleton.shapes.left[b];
+    const char* side = share >= kOneSide ? "_L" : share <= 1 - kOneSide ? "_R" : "";
+    out[at(b)] = b == 0 ? "root" : fmt::format("bone_{:02}{}", b, skeleton.plane ? side : "");
   }
+  return out;
+}
+
+/// The same skeleton seen from another bone, bones depth first.
+void root_at(int root, SkeletonFit& fit) {
+  const std::vector<TreeEdge> edges = directed_edges(edges_of(fit.tree), root);
+  if (edges.empty()) return;
+  std::vector<int> number(at(fit.tree.bones()), 0);
+  for (std::size_t i = 0; i < edges.size(); ++i) number[at(edges[i].to)] = static_cast<int>(i) + 1;
+  const std::vector<int> partner = fit.symmetry.partner;
+  for (std::size_t b = 0; b < partner.size(); ++b)
+    fit.symmetry.partner[at(number[b])] = partner[b] < 0 ? -1 : number[at(partner[b])];
+  fit.tree = adopt_edges(edges, fit.state);
+}
+
+/// Where the root's joint is drawn: between the hips, or in the middle of what it moves; on the plane of a root that is
+/// even.
+Eigen::Vector3d root_joint(const Described& skeleton) {
+  const Body* body = skeleton.fit.body;
+  const Eigen::Vector3d centroid = skeleton.shapes.middle.col(0);
+  Eigen::Vector3d middle = body == nullptr ? centroid : body->middle(centroid);
+  const Symmetry& even = skeleton.fit.symmetry;
+  if (!even.partner.empty() && even.partner[0] == 0) middle = 0.5 * (middle + even.plane.mirrored(middle));
+  if (skeleton.anatomy.legs.empty() || skeleton.anatomy.root != 0) return middle;
+  const Eigen::Vector3d hips = skeleton.anatomy.legs.back().between;
+  if (body != nullptr && !body->holds(hips)) return middle;
+  for (int b = 1; b < skeleton.fit.tree.bones(); ++b)
+    if ((skeleton.fit.tree.joint.col(b) - hips).norm() < kApart) return middle;
+  return hips;
+}
+
+/// Where a bone ends: at the joint of the bone that goes on from it, or, where none does, at the tip of what it moves.
+Eigen::Vector3d tail_of(const Described& skeleton, const Eigen::VectorXd& reach, int bone) {
+  const JointTree& tree = skeleton.fit.tree;
+  const Eigen::Vector3d head = tree.joint.col(bone);
+  const Anatomy& anatomy = skeleton.anatomy;
+  std::vector<int> onwards;
+  double longest = 0;
+  for (int b = bone + 1; b < tree.bones(); ++b) {
+    if (tree.parent[at(b)] != bone || (tree.joint.col(b) - head).norm() < kApart) continue;
+    for (const auto* chain : {&anatomy.spine, &anatomy.neck})
+      if (std::find(chain->begin(), chain->end(), b) != chain->end()) return tree.joint.col(b);
+    onwards.push_back(b);
+    longest = std::max(longest, reach[b]);
+  }
+  if (onwards.empty()) return tip_of(skeleton.fit, bone, head, skeleton.shapes.middle.col(bone));
+  Eigen::Vector3d sum = Eigen::Vector3d::Zero();
+  double count = 0;
+  for (const int b : onwards)
+    if (reach[b] >= kAsLong * longest) {
+      sum += tree.joint.col(b);
+      ++count;
+    }
+  const Eigen::Vector3d mean = sum / count;
+  const int nearest = *std::min_element(onwards.begin(), onwards.end(), [&](int a, int b) {
+    return (tree.joint.col(a) - mean).norm() < (tree.joint.col(b) - mean).norm();
+  });
+  const bool between = bone == 0 && count > 1 && (mean - head).norm() >= kApart;
+  return between ? mean : Eigen::Vector3d(tree.joint.col(nearest));
+}
+
+Eigen::Matrix3Xd tails_of(const Described& skeleton) {
+  const JointTree& tree = skeleton.fit.tree;
+  Eigen::VectorXd reach = (skeleton.shapes.middle - tree.joint).colwise().norm().transpose();
+  for (int b = tree.bones() - 1; b > 0; --b) {
+    const int p = tree.parent[at(b)];
+    reach[p] = std::max(reach[p], reach[b] + (tree.joint.col(b) - tree.joint.col(p)).norm());
+  }
+  Eigen::Matrix3Xd out(3, tree.bones());
+  for (int b = 0; b < tree.bones(); ++b) {
+    const Eigen::Vector3d head = tree.joint.col(b);
+    out.col(b) = tail_of(skeleton, reach, b);
+    if ((out.col(b) - head).norm() < 1e-6) out.col(b) = head + Eigen::Vector3d(0, kApart, 0);
+  }
+  // Tips are measured: those of bones that mirror each other are made to as well.
+  const Symmetry& even = skeleton.fit.symmetry;
+  const auto ends = [&](int b) { return std::find(tree.parent.begin(), tree.parent.end(), b) == tree.parent.end(); };
+  const Eigen::Matrix3Xd before = out;
+  for (std::size_t b = 0; b < even.partner.size(); ++b)
+    if (const int p = even.partner[b]; p >= 0 && ends(p) && ends(static_cast<int>(b)))
+      out.col(index(b)) = 0.5 * (before.col(index(b)) + even.plane.mirrored(before.col(p)));
   return out;
 }
 
@@ -101,9 +163,24 @@ std::string sentence_about(const Facing& facing) {
   return fmt::format("left and right of a character that faces {}: {}", axis, by);
 }
 
-/// A state and tree rooted at `root`, bones depth first.
-void root_at(int root, FitState& state, JointTree& tree) {
-  tree = adopt_edges(directed_edges(edges_of(tree), root), state);
+/// The skeleton as the shape tells, and then as the options ask: a root is asked for by the name it has otherwise.
+Described rooted_skeleton(const Sequence& sequence, SkeletonFit fit, const std::string& wanted) {
+  Described out = described(sequence, fit);
+  const std::vector<int>& partner = fit.symmetry.partner;
+  const int root = out.anatomy.root;
+  const bool all_even = !partner.empty() && std::find(partner.begin(), partner.end(), -1) == partner.end();
+  if (!all_even || partner[at(root)] == root) root_at(root, fit);
+  out = described(sequence, fit);
+  if (wanted.empty() || wanted == "auto") return out;
+  const std::vector<std::string> names = names_of(out);
+  const auto found = std::find(names.begin(), names.end(), wanted);
+  if (found == names.end())
+    throw Error(
+        ErrorKind::usage,
+        fmt::format("skeleton: no bone is called '{}', the root asked for; a solve without a root shows the names",
+                    wanted));
+  root_at(static_cast<int>(found - names.begin()), fit);
+  return described(sequence, fit);
 }
 
 }  // namespace
@@ -111,33 +188,15 @@ void root_at(int root, FitState& state, JointTree& tree) {
 Rig lay_out_skeleton(const Sequence& sequence, const SkeletonFit& fit, const SkeletonOptions& options,
                      FitReport& report) {
   const Problem& problem = *fit.problem;
-  const std::string& wanted = options.root;
-  const std::optional<MirrorPlane> mirror = find_mirror_plane(problem.rest());
-  const std::optional<MirrorPlane> plane = fit.symmetry.partner.empty() ? mirror : fit.symmetry.plane;
-  const Facing facing = plane ? facing_of(sequence, problem, *plane) : Facing{};
-  if (report.remark.empty()) report.remark = sentence_about(facing);
-  FitState state = fit.state;
-  JointTree tree = fit.tree;
-  if (fit.symmetry.partner.empty()) root_at(central_bone(fit, edges_of(tree)), state, tree);
-  std::vector<std::string> names = names_of(tree, bone_centroids(state, problem), mirror, fit.symmetry, facing.left);
-  if (!wanted.empty() && wanted != "auto") {
-    const auto found = std::find(names.begin(), names.end(), wanted);
-    if (found == names.end())
-      throw Error(
-          ErrorKind::usage,
-          fmt::format("skeleton: no bone is called '{}', the root asked for; a solve without a root shows the names",
-                      wanted));
-    root_at(static_cast<int>(found - names.begin()), state, tree);
-    names = names_of(tree, bone_centroids(state, problem), mirror, fit.symmetry, facing.left);
-  }
-  const Eigen::Matrix3Xd centroid = bone_centroids(state, problem);
-  tree.joint.col(0) = fit.body == nullptr ? centroid.col(0) : fit.body->middle(centroid.col(0));
-  fit.symmetry.apply_to(tree.joint);
-  Eigen::Matrix3Xd tail(3, tree.bones());
-  for (int b = 0; b < tree.bones(); ++b) tail.col(b) = tail_of(fit, state, tree, b, centroid.col(b));
-  fit.symmetry.apply_to(tail);
+  Described skeleton = rooted_skeleton(sequence, fit, options.root);
+  if (report.remark.empty()) report.remark = sentence_about(skeleton.facing);
+  const std::vector<std::string> names = names_of(skeleton);
+  JointTree& tree = skeleton.fit.tree;
+  tree.joint.col(0) = root_joint(skeleton);
+  const Eigen::Matrix3Xd tail = tails_of(skeleton);
 
-  Rig rig = to_rig(sequence, problem, state.D, state.weights, Transforms::rigid, options.influences);
+  Rig rig = to_rig(sequence, problem, skeleton.fit.state.D, skeleton.fit.state.weights, Transforms::rigid,
+                   options.influences);
   rig.jointed = true;
   const auto to_input = [&](const Eigen::Vector3d& x) -> Vector3 {
     return (x / problem.scaling().scale + problem.scaling().center).cast<float>();

@@ -9,7 +9,6 @@ namespace {
 
 constexpr std::size_t kMostClusters = 256;  // to which they are doubled where the curve wants more bones than it has
 constexpr double kFreeBonesLeave = 0.8;     // of the error that as many bones with joints leave
-constexpr double kMaybeExact = 0.3;         // E_RMS that many free bones leave of a motion made by bones
 
 /// What errors are told to, E_RMS. At 1, a millimetre or two on a person, a difference can just be seen.
 double precision_of(Detail detail) {
@@ -40,7 +39,6 @@ OpenNumber open_number(const Whole& whole, const SkeletonOptions& options, const
     const bool enough = 3 * out.bones <= 2 * length.curve.points.back().bones;
     if (enough || 2 * clusters > std::min(kMostClusters, empty.problem->vertex_count() / 8)) break;
   }
-  out.may_be_exact = length.curve.points.back().e_rms < kMaybeExact;
   out.curve = std::move(length.curve.points);
   return out;
 }

@@ -9,7 +9,6 @@ namespace sinew::skeleton {
 /// What the error curve of free bones says about a motion.
 struct OpenNumber {
   int bones = 1;  // with the shortest description, or the fewest from which SkeletonOptions::max_error may be reached
-  bool may_be_exact = false;  // bones may explain the motion without rest
   std::vector<SearchRecord> curve;
 };
 

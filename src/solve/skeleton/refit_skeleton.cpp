@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/index.h"
 #include "math/laplacian.h"
 #include "sinew/core/error.h"
@@ -16,23 +18,13 @@ void check_given(const Sequence& sequence, const Rig& given) {
   if (given.vertex_count() != sequence.vertex_count())
     throw Error(ErrorKind::input, fmt::format("the given rig has {} vertices, the sequence {}", given.vertex_count(),
                                               sequence.vertex_count()));
+  if (std::any_of(given.bones.begin(), given.bones.end(), [](const Bone& bone) { return bone.helper; }))
+    throw Error(ErrorKind::input, "the given rig has helper bones: its joints cannot be fitted anew around them");
   int roots = 0;
   for (const Bone& bone : given.bones) roots += bone.parent < 0 ? 1 : 0;
   if (roots != 1)
     throw Error(ErrorKind::input,
                 fmt::format("the given rig has {} bones without a parent: a hierarchy has one root", roots));
-}
-
-/// The hierarchy of a rig, its joints in the problem's units.
-JointTree tree_of(const Problem& problem, const Rig& given) {
-  JointTree tree;
-  tree.joint.resize(3, static_cast<Eigen::Index>(given.bone_count()));
-  for (std::size_t b = 0; b < given.bone_count(); ++b) {
-    tree.parent.push_back(given.bones[b].parent);
-    tree.joint.col(static_cast<Eigen::Index>(b)) =
-        (given.bones[b].head.cast<double>() - problem.scaling().center) * problem.scaling().scale;
-  }
-  return tree;
 }
 
 /// Bones with the given names and parents, heads at the fitted joints; tails go with their heads.
@@ -47,6 +39,15 @@ void place_given(const Problem& problem, const Rig& given, const JointTree& tree
     bone.head = head.cast<float>();
     bone.tail = old.tail + (bone.head - old.head);
   }
+}
+
+/// What fits to a given hierarchy start from: its tree, its motion in the problem's units and its weights.
+SkeletonFit start_of(const Problem& problem, const EdgeWeights* edges, const Rig& given, int slots,
+                     const SkeletonOptions& options) {
+  SkeletonFit fit{&problem, edges, {}, tree_in(problem, given), slots, options.smoothness, 4, 0};
+  fit.state.D = motion_in(problem, given, std::vector<std::uint8_t>(given.bone_count(), 0), Transforms::rigid);
+  fit.state.weights = weights_in(given, slots);
+  return fit;
 }
 
 }  // namespace
@@ -64,11 +65,9 @@ Rig refit_skeleton(const Sequence& sequence, const Rig& given, const SkeletonOpt
   const double start = now_seconds();
   const Problem problem(sequence, {0.01, options.threads, options.seed});
   const EdgeWeights edges = rigidness_laplacian(sequence, problem.adjacency(), 1e-3, problem.threads());
-  SkeletonFit rig{&problem, &edges, {}, tree_of(problem, given), options.influences, options.smoothness, 4, 0};
+  SkeletonFit rig = start_of(problem, &edges, given, options.influences, options);
   const Body body(sequence.rest, problem.scaling());
   if (!options.free_joints && !body.hollow()) rig.body = &body;
-  rig.state.D = motion_in(problem, given, std::vector<std::uint8_t>(given.bone_count(), 0), Transforms::rigid);
-  rig.state.weights = weights_in(given, options.influences);
   const StepTimer timer(report, "strict joints");
   // The given weights carry the motion to where the joints allow it before they change themselves.
   sum_up(rig);
@@ -85,6 +84,32 @@ Rig refit_skeleton(const Sequence& sequence, const Rig& given, const SkeletonOpt
   report.bones = rig.state.bones();
   Rig out = to_rig(sequence, problem, rig.state.D, rig.state.weights, Transforms::rigid, options.influences);
   place_given(problem, given, rig.tree, out);
+  return out;
+}
+
+Rig refit_joint_rotations(const Sequence& sequence, const Rig& given, const SkeletonOptions& options, FitReport& report,
+                          const Progress& progress) {
+  using namespace skeleton;
+  check_options(options);
+  check_given(sequence, given);
+  report = fresh_report("skeleton", static_cast<int>(given.bone_count()));
+  const double start = now_seconds();
+  const Problem problem(sequence, {0.01, options.threads, options.seed});
+  const int slots = given.weights.influences;
+  SkeletonFit fit = start_of(problem, nullptr, given, slots, options);
+  const StepTimer timer(report, "rotations");
+  sum_up(fit);
+  const int rounds = std::max(1, options.strict_iterations);
+  const RunEnd end = turn_bones(fit, rounds, [&](double error) {
+    report.iterations.push_back({error, now_seconds() - start});
+    return tell(progress, "rotations", static_cast<double>(report.iterations.size()) / rounds);
+  });
+  report.termination = termination_of(end);
+  report.bones = fit.state.bones();
+  Rig out = to_rig(sequence, problem, fit.state.D, fit.state.weights, Transforms::rigid, slots);
+  out.weights = given.weights;
+  out.bones = given.bones;
+  out.jointed = true;
   return out;
 }
 

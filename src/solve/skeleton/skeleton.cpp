@@ -5,13 +5,16 @@
 #include "math/laplacian.h"
 #include "sinew/core/error.h"
 #include "solve/lbs/weight_samples.h"
-#include "solve/skeleton/bone_count.h"
+#include "solve/skeleton/exact_bones.h"
+#include "solve/skeleton/helpers.h"
 #include "solve/skeleton/layout.h"
 #include "solve/skeleton/open_number.h"
 #include "solve/skeleton/options.h"
+#include "solve/skeleton/reach_error.h"
 #include "solve/skeleton/search.h"
 #include "solve/skeleton/strict.h"
 #include "solve/skeleton/symmetry.h"
+#include "solve/skeleton/tidy.h"
 
 // Skeletal rigging [Le2014 §3]. The dissertation's symbols in code:
 //   [R_j^f | T_j^f]  FitState::D plus the problem's common motion      C_jk  JointTree::joint
@@ -75,19 +78,6 @@ bool find_given_number(Sketch& sketch, int bones, const SkeletonOptions& options
   return search_skeleton(sketch.fit, options.moves, options.seed, options.checkpoint, progress);
 }
 
-/// Bones that explain the motion without rest; where there are none, the fit leaves more than kExact. False: asked to
-/// stop.
-bool find_exact(Sketch& sketch, const SkeletonOptions& options, FitReport& report, const Progress& progress) {
-  const SkeletonFit empty = sketch.fit;
-  const Whole whole = sketch.whole();
-  if (!resumes(options.checkpoint, kExactBones)) {
-    const StepTimer timer(report, "start");
-    if (!start_over_complete(whole, options, progress, sketch.fit)) return false;
-  }
-  const StepTimer timer(report, "search");
-  return find_exact_bones(whole, options, progress, empty, sketch.fit);
-}
-
 /// Motion of all frames from that of every `step`-th: each as the nearest of those, carried along with the whole mesh.
 Eigen::MatrixXd spread_motion(const Problem& few, const Eigen::MatrixXd& D, const Problem& all, std::size_t step) {
   const Eigen::Index bones = D.cols() / 4;
@@ -118,6 +108,13 @@ void spread(const Sketch& sketch, SkeletonFit& fit) {
   update_weights(fit);
 }
 
+/// Bones that go without being missed, where nobody asked for their number or the error; then all vertices and frames.
+void drop_idle_and_spread(Sketch& sketch, const SkeletonOptions& options, SkeletonFit& fit) {
+  const bool open = options.max_bones == 0 && options.max_error == 0 && !options.keep_all_bones;
+  if (open && !options.symmetric) drop_idle_bones(sketch.fit);
+  spread(sketch, fit);
+}
+
 /// Finds how many bones, and where, on a sample, and spreads them. False: asked to stop.
 bool search_and_spread(const Sequence& sequence, const SkeletonOptions& options, FitReport& report,
                        const Progress& progress, SkeletonFit& fit) {
@@ -125,6 +122,17 @@ bool search_and_spread(const Sequence& sequence, const SkeletonOptions& options,
   if (still) report.remark = "nothing moves but the mesh as a whole: one bone";
   int bones = still ? 1 : options.max_bones;
   if (bones == 0 && !options.keep_all_bones) {
+    const bool may_be_exact = options.max_error == 0 && options.detail != Detail::low;
+    if (may_be_exact && !resumes(options.checkpoint, kSkeletonSearch)) {
+      Sketch exact(sequence, fit, options, kExactFrames, kCurveVertices);
+      const StepTimer timer(report, "search");
+      const ExactBones bones_of_rig = find_exact_bones(exact.whole(), options, progress, exact.fit);
+      report.search = bones_of_rig.curve;
+      if (bones_of_rig.end != ExactEnd::not_exact) {
+        drop_idle_and_spread(exact, options, fit);
+        return bones_of_rig.end == ExactEnd::found;
+      }
+    }
     Sketch sketch(sequence, fit, options, kSearchFrames, kCurveVertices);
     OpenNumber number;
     {
@@ -141,18 +149,10 @@ bool search_and_spread(const Sequence& sequence, const SkeletonOptions& options,
       spread(sketch, fit);
       return go_on;
     }
-    if (number.may_be_exact && options.detail != Detail::low && !resumes(options.checkpoint, kSkeletonSearch)) {
-      Sketch exact(sequence, fit, options, kExactFrames, kCurveVertices);
-      const bool go_on = find_exact(exact, options, report, progress);
-      if (!go_on || exact.fit.e_rms() < kExact) {
-        spread(exact, fit);
-        return go_on;
-      }
-    }
   }
   Sketch sketch(sequence, fit, options, kSearchFrames, kSearchVertices);
   const bool go_on = find_given_number(sketch, bones, options, report, progress);
-  spread(sketch, fit);
+  drop_idle_and_spread(sketch, options, fit);
   return go_on;
 }
 
@@ -194,11 +194,30 @@ Rig solve_skeleton(const Sequence& sequence, const SkeletonOptions& options, Fit
   } else {
     finished = search_and_spread(sequence, options, report, progress, fit);
   }
-  const StepTimer timer(report, "strict joints");
-  const RunEnd end = finished ? converge(fit, options.strict_iterations, round_done) : RunEnd::stopped;
+  RunEnd end = RunEnd::stopped;
+  if (finished) {
+    const StepTimer timer(report, "strict joints");
+    end = converge(fit, options.strict_iterations, round_done);
+  }
+  if (end != RunEnd::stopped) {
+    const StepTimer timer(report, "tidy");
+    tidy(options, fit);
+  }
   report.termination = termination_of(end);
   report.bones = fit.state.bones();
-  return lay_out_skeleton(sequence, fit, options, report);
+  Rig rig = lay_out_skeleton(sequence, fit, options, report);
+  if (options.helpers == 0 || end == RunEnd::stopped) return rig;
+  {
+    const StepTimer timer(report, "helpers");
+    if (!add_helpers(sequence, problem, edges, options, progress, rig)) report.termination = Termination::cancelled;
+  }
+  report.bones = static_cast<int>(rig.bone_count());
+  if (options.drive_helpers) {
+    const StepTimer timer(report, "drive");
+    const std::string sentence = sentence_about(drive_helpers(sequence, rig, options.threads));
+    report.remark += (report.remark.empty() ? "" : "; ") + sentence;
+  }
+  return rig;
 }
 
 }  // namespace sinew

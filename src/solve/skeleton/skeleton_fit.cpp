@@ -5,8 +5,20 @@ namespace sinew::skeleton {
 void Symmetry::apply_to(Eigen::Matrix3Xd& joint) const {
   const Eigen::Matrix3Xd before = joint;
   for (std::size_t b = 0; b < partner.size(); ++b)
-    joint.col(static_cast<Eigen::Index>(b)) =
-        0.5 * (before.col(static_cast<Eigen::Index>(b)) + plane.mirrored(before.col(partner[b])));
+    if (partner[b] >= 0)
+      joint.col(static_cast<Eigen::Index>(b)) =
+          0.5 * (before.col(static_cast<Eigen::Index>(b)) + plane.mirrored(before.col(partner[b])));
+}
+
+JointTree tree_in(const Problem& problem, const Rig& given) {
+  JointTree tree;
+  tree.joint.resize(3, static_cast<Eigen::Index>(given.bone_count()));
+  for (std::size_t b = 0; b < given.bone_count(); ++b) {
+    tree.parent.push_back(given.bones[b].parent);
+    tree.joint.col(static_cast<Eigen::Index>(b)) =
+        (given.bones[b].head.cast<double>() - problem.scaling().center) * problem.scaling().scale;
+  }
+  return tree;
 }
 
 void sum_up(SkeletonFit& fit) {

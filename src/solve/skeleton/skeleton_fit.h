@@ -1,6 +1,7 @@
 #pragma once
 
 #include "math/mirror.h"
+#include "sinew/core/rig.h"
 #include "solve/skeleton/body.h"
 #include "solve/skeleton/joint_tree.h"
 #include "solve/skeleton/tree.h"
@@ -13,7 +14,7 @@ using namespace lbs;
 /// Which bones mirror which across a plane (problem's units). Empty: none do.
 struct Symmetry {
   MirrorPlane plane;
-  std::vector<int> partner;  // B, or empty; bones on the plane are their own
+  std::vector<int> partner;  // B, or empty; bones on the plane are their own, −1: mirrors nothing
 
   /// Makes joints (3×B) symmetric: the mean of each and the mirror image of its partner's.
   void apply_to(Eigen::Matrix3Xd& joint) const;
@@ -37,6 +38,9 @@ struct SkeletonFit {
 
   double e_rms() const { return problem->e_rms(state.squares); }
 };
+
+/// The hierarchy of a rig, its joints in the problem's units.
+JointTree tree_in(const Problem& problem, const Rig& given);
 
 /// Weights for the current bones [§3.7].
 void update_weights(SkeletonFit& fit);

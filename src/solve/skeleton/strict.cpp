@@ -3,6 +3,7 @@
 #include <Eigen/Geometry>
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "core/index.h"
 #include "solve/skeleton/tree.h"
@@ -16,6 +17,7 @@ constexpr double kFreeJointPull = 1e-4;
 constexpr double kFarthest = 3;      // a joint from the centre of the rest pose, whose radius is 1
 constexpr double kConverged = 5e-4;  // stop when E_RMS fell by less than this share over kWindow rounds
 constexpr std::size_t kWindow = 6;
+constexpr double kTurned = 1e-6;  // the same over one round, where rotations alone are fitted
 
 std::vector<Eigen::Matrix3Xd> frames_of(const Problem& problem, const Eigen::MatrixXd& D) {
   std::vector<Eigen::Matrix3Xd> out;
@@ -131,6 +133,22 @@ double settle_tree(SkeletonFit& fit, int rounds) {
   double value = 0;
   for (std::size_t f = 0; f < T.size(); ++f) value += gram_objective(T[f], sums.S, C[f]);
   return value;
+}
+
+RunEnd turn_bones(SkeletonFit& fit, int rounds, const RoundDone& done) {
+  const std::vector<Eigen::Matrix3Xd> C = full_products(*fit.problem, fit.state.sums);
+  JointPoses poses = poses_of(frames_of(*fit.problem, fit.state.D));
+  double before = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < rounds; ++i) {
+    update_rotations(fit.tree, fit.state.sums.S, C, 2, fit.problem->threads(), poses);
+    set_frames(*fit.problem, transforms_of(fit.tree, poses), fit.state.D);
+    fit.state.squares = objective(*fit.problem, fit.state.sums, fit.state.D);
+    const double now = fit.e_rms();
+    if (done && !done(now)) return RunEnd::stopped;
+    if (before - now <= kTurned * now) return RunEnd::converged;
+    before = now;
+  }
+  return RunEnd::limit;
 }
 
 RunEnd converge(SkeletonFit& fit, int rounds, const RoundDone& done) {

@@ -17,6 +17,10 @@ using RoundDone = std::function<bool(double)>;
 /// rise, until nothing is gained (converged) or `rounds` are done (limit), or until it is asked to stop (stopped).
 RunEnd converge(SkeletonFit& fit, int rounds, const RoundDone& done = {});
 
+/// Rotations alone, for the sums of weights and for joints that stay, until nothing is gained or `rounds` are done.
+/// Returns as converge().
+RunEnd turn_bones(SkeletonFit& fit, int rounds, const RoundDone& done = {});
+
 /// Rotations and joints of another tree for the same weights: a few rounds. Returns the squared error but for the
 /// constant of the data. Sums, not weights, are used: the cost does not depend on the number of vertices.
 double settle_tree(SkeletonFit& fit, int rounds);

@@ -253,7 +253,7 @@ Sequence with_mirrored_frames(const Sequence& sequence, const MirrorPlane& plane
   Sequence out;
   out.name = sequence.name;
   out.rest = sequence.rest;
-  out.frames = Frames(2 * F, sequence.vertex_count());
+  out.frames = Frames(2 * F, sequence.vertex_count(), sequence.frames.paging() ? *sequence.frames.paging() : Paging{});
   out.times = uniform_times(2 * F);
   for (std::size_t f = 0; f < F; ++f) {
     const ConstPointsMap shown = sequence.frames[f];
@@ -276,6 +276,10 @@ void make_symmetric(SkeletonFit& fit, const MirrorPlane& plane, int most) {
   SkeletonFit left = mirror_half(fit, scaled, image, sides, 1, most);
   SkeletonFit right = mirror_half(fit, scaled, image, sides, -1, most);
   fit = right.state.squares < left.state.squares ? std::move(right) : std::move(left);
+}
+
+std::vector<int> mirrored_bones(const SkeletonFit& fit, const MirrorPlane& plane) {
+  return sides_of(fit, plane, mirror_images(fit.problem->rest(), plane)).partner;
 }
 
 void take_first_half(const SkeletonFit& both, SkeletonFit& fit) {

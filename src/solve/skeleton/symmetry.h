@@ -18,6 +18,10 @@ Sequence with_mirrored_frames(const Sequence& sequence, const MirrorPlane& plane
 /// whose left half mirrors its right, with at most `most` bones (0: no limit). Sets SkeletonFit::symmetry.
 void make_symmetric(SkeletonFit& rig, const MirrorPlane& plane, int most);
 
+/// For every bone the one whose weights are most like its mirrored ones, where that is mutual, else −1; a bone across
+/// the plane is its own. `plane` in the problem's units.
+std::vector<int> mirrored_bones(const SkeletonFit& fit, const MirrorPlane& plane);
+
 /// A skeleton of the sequence with its mirror image as one of the sequence alone: `rig` has the problem; joints stay.
 void take_first_half(const SkeletonFit& both, SkeletonFit& rig);
 

@@ -2,6 +2,7 @@
 
 #include <Eigen/Cholesky>
 #include <Eigen/Geometry>
+#include <cmath>
 
 #include "math/gemm.h"
 #include "math/parallel.h"

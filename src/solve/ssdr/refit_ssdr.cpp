@@ -139,7 +139,11 @@ Rig refit_ssdr(const Sequence& sequence, const Rig& given, const RefitOptions& o
   for (int i = 0; i < options.add_bones; ++i)
     rig.bones[given.bone_count() + static_cast<std::size_t>(i)].name = fmt::format("helper_{}", i);
   // Bones that all move as before are the skeleton that they were; helpers hang on no joint, so they end it.
-  for (std::size_t b = 0; b < given.bone_count(); ++b) rig.bones[b].parent = given.bones[b].parent;
+  for (std::size_t b = 0; b < given.bone_count(); ++b) {
+    rig.bones[b].parent = given.bones[b].parent;
+    rig.bones[b].helper = given.bones[b].helper;
+  }
+  rig.drives = given.drives;
   rig.jointed = given.jointed && std::find(locked.begin(), locked.end(), 0) == locked.end();
   return rig;
 }

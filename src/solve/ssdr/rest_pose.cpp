@@ -18,24 +18,27 @@ constexpr double kStay = 1e-4;  // cost of moving away from the given rest posit
 Points optimal_rest(const Sequence& sequence, const Rig& rig, int threads) {
   Points positions = rig.rest.positions;
   const auto K = static_cast<std::size_t>(rig.weights.influences);
-  parallel_for(rig.vertex_count(), 64, threads, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t v = begin; v < end; ++v) {
-      const double stay = kStay * static_cast<double>(rig.frame_count());
-      Eigen::Matrix3d N = stay * Eigen::Matrix3d::Identity();
-      Eigen::Vector3d n = stay * sequence.rest.positions.col(index(v)).cast<double>();
-      for (std::size_t f = 0; f < rig.frame_count(); ++f) {
-        Eigen::Matrix<double, 3, 4> blend = Eigen::Matrix<double, 3, 4>::Zero();
-        for (std::size_t k = v * K; k < (v + 1) * K; ++k) {
-          if (rig.weights.values[k] > 0) {
-            blend += rig.weights.values[k] * rig.motion(f, rig.weights.bones[k]).cast<double>();
-          }
+  const auto best = [&](const Frames& frames, std::size_t first, std::size_t v) {
+    const double stay = kStay * static_cast<double>(rig.frame_count());
+    Eigen::Matrix3d N = stay * Eigen::Matrix3d::Identity();
+    Eigen::Vector3d n = stay * sequence.rest.positions.col(index(v)).cast<double>();
+    for (std::size_t f = 0; f < rig.frame_count(); ++f) {
+      Eigen::Matrix<double, 3, 4> blend = Eigen::Matrix<double, 3, 4>::Zero();
+      for (std::size_t k = v * K; k < (v + 1) * K; ++k) {
+        if (rig.weights.values[k] > 0) {
+          blend += rig.weights.values[k] * rig.motion(f, rig.weights.bones[k]).cast<double>();
         }
-        const Eigen::Matrix3d A = blend.leftCols<3>();
-        N += A.transpose() * A;
-        n += A.transpose() * (sequence.frames[f].col(index(v)).cast<double>() - blend.col(3));
       }
-      positions.col(index(v)) = solve_definite(N, n).cast<float>();
+      const Eigen::Matrix3d A = blend.leftCols<3>();
+      N += A.transpose() * A;
+      n += A.transpose() * (frames[f].col(index(v - first)).cast<double>() - blend.col(3));
     }
+    return Eigen::Vector3f(solve_definite(N, n).cast<float>());
+  };
+  for_each_slab(sequence.frames, 64, [&](const Frames& slab, std::size_t first) {
+    parallel_for(slab.vertex_count(), 64, threads, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t v = first + begin; v < first + end; ++v) positions.col(index(v)) = best(slab, first, v);
+    });
   });
   return positions;
 }

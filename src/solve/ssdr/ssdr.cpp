@@ -352,6 +352,9 @@ Rig solve_ssdr(const Sequence& sequence, const SsdrOptions& options, FitReport& 
         fmt::format("{:.1f} s came to --work {}, at {:.0f} a second: that gives the same bits again", options.time,
                     static_cast<double>(solve.budget.amount()) / kWorkUnit, solve.budget.rate() / kWorkUnit);
   }
+  if (sequence.frames.paging() != nullptr && problem.reduced())
+    report.remark += fmt::format("{}trajectories in a basis of {} directions, which leaves out {:.2g} E_RMS",
+                                 report.remark.empty() ? "" : "; ", problem.row_count(), problem.left_out());
   const int K = slots(options, state.bones());
   if (options.optimize_rest && !solve.cancelled()) {
     const StepTimer timer(report, "rest pose");

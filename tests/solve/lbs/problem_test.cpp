@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "core/index.h"
+#include "support/support.h"
 #include "support/zoo.h"
 
 namespace sinew {
@@ -68,6 +71,43 @@ TEST(Problem, ASampleHasTheSameTrajectories) {
     const Eigen::Map<const Eigen::VectorXf> z(part.block(i, 1, scratch_part), index(part.row_count()));
     EXPECT_EQ(y, z) << "vertex " << chosen[i];
   }
+}
+
+/// The same sequence with its frames in a scratch file, and little memory for what is made of them.
+Sequence in_a_file(const Sequence& sequence, const std::filesystem::path& folder, std::size_t memory) {
+  Sequence out = sequence;
+  out.frames = Frames(sequence.frame_count(), sequence.vertex_count(), Paging{0, memory, folder});
+  for (std::size_t f = 0; f < sequence.frame_count(); ++f) out.frames[f] = sequence.frames[f];
+  return out;
+}
+
+TEST(Problem, FramesInAFileGiveTheBitsOfThoseInMemory) {
+  const test::TemporaryFolder folder;
+  const Sequence sequence = test::bend("grid", test::grid_mesh(30, 20), 60);
+  for (const double truncation : {0.0, 0.5}) {
+    for (const std::size_t memory : {std::size_t{30000}, std::size_t{100} << 20}) {  // trajectories in a file, or not
+      SCOPED_TRACE(testing::Message() << "truncation " << truncation << ", memory " << memory);
+      const Problem plain(sequence, {truncation, 2, 1});
+      const Sequence paged = in_a_file(sequence, folder.path(), memory);
+      const Problem problem(paged, {truncation, 2, 1});
+      EXPECT_EQ(problem.reduced(), truncation > 0);
+      EXPECT_EQ(problem.common(), plain.common());
+      EXPECT_EQ(problem.basis(), plain.basis());
+      EXPECT_EQ(problem.energy(), plain.energy());
+      EXPECT_EQ(problem.total_energy(), plain.total_energy());
+      ASSERT_EQ(problem.row_count(), plain.row_count());
+      std::vector<float> scratch, scratch_plain;
+      for (std::size_t v = 0; v < plain.vertex_count(); v += 7) {
+        const std::size_t count = std::min<std::size_t>(3, plain.vertex_count() - v);
+        const auto numbers = index(count * plain.row_count());
+        EXPECT_EQ(Eigen::Map<const Eigen::VectorXf>(problem.block(v, count, scratch), numbers),
+                  Eigen::Map<const Eigen::VectorXf>(plain.block(v, count, scratch_plain), numbers));
+      }
+      const std::vector<Index> chosen = spread_vertices(plain.vertex_count(), 50);
+      EXPECT_EQ(problem.sample(chosen).total_energy(), plain.sample(chosen).total_energy());
+    }
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
 }  // namespace

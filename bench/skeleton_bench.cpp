@@ -1,0 +1,210 @@
+// Skeletons found in the motion of known rigs, scored against them: joints one to one, what lies inside, CPU seconds.
+//   skeleton_bench CASE... [--told] [--step N] [--noise PERCENT] [--detail low|medium|high] [-o FOLDER]
+// A CASE is a rigged file, creature:SEED or SEQUENCE (frames alone: nothing is known). After a file or creature, ~SEED
+// turns all its joints at random instead of playing its clips, and @S scales it by S along Y. Prints one row for each.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <Eigen/Geometry>
+#include <ctime>
+#include <filesystem>
+#include <map>
+#include <numbers>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "sinew/core/bounds.h"
+#include "sinew/core/error.h"
+#include "sinew/evaluate/errors.h"
+#include "sinew/evaluate/inside.h"
+#include "sinew/evaluate/skeleton_match.h"
+#include "sinew/io/io.h"
+#include "sinew/make/character.h"
+#include "sinew/solve/skeleton.h"
+
+namespace sinew {
+namespace {
+
+struct Request {
+  std::vector<std::string> cases;
+  bool told = false;
+  std::size_t step = 1;
+  double noise = 0;  // standard deviation of a vertex, % of the diagonal
+  std::filesystem::path folder;
+  SkeletonOptions solve;
+};
+
+/// A sequence and, where it is known, the rig behind it.
+struct Subject {
+  Sequence sequence;
+  std::optional<Rig> truth;
+};
+
+double cpu_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+/// A joint that swings about one axis and, less, about another; one in five stays still.
+struct Swing {
+  Vector3 axis[2];
+  float degrees[2];
+  float phase[2];
+  float cycles[2];
+};
+
+Swing random_swing(std::mt19937_64& random) {
+  const auto uniform = [&](float low, float high) {
+    return low + (high - low) * static_cast<float>(std::generate_canonical<double, 53>(random));
+  };
+  const bool still = uniform(0, 1) < 0.2F;
+  Swing out{};
+  for (int i = 0; i < 2; ++i) {
+    out.axis[i] = Vector3(uniform(-1, 1), uniform(-1, 1), uniform(-1, 1)).normalized();
+    out.degrees[i] = still ? 0 : uniform(5, 35) / static_cast<float>(1 + 2 * i);
+    out.phase[i] = uniform(0, 6.28F);
+    out.cycles[i] = uniform(0.5F, 3);
+  }
+  return out;
+}
+
+/// 60 frames in which every joint swings at random: motions that no clip of the file has.
+void swing_at_random(Rig& rig, std::uint64_t seed) {
+  constexpr std::size_t kFrames = 60;
+  std::mt19937_64 random(seed);
+  std::vector<Swing> swings;
+  for (std::size_t b = 0; b < rig.bone_count(); ++b) swings.push_back(random_swing(random));
+  Motion motion(kFrames, rig.bone_count());
+  for (std::size_t f = 0; f < kFrames; ++f)
+    for (std::size_t b = 0; b < rig.bone_count(); ++b) {
+      const Swing& swing = swings[b];
+      Eigen::Matrix3f turn = Eigen::Matrix3f::Identity();
+      for (int i = 0; i < 2; ++i) {
+        const float time = static_cast<float>(f) / kFrames;
+        const float angle = swing.degrees[i] * std::sin(6.2831853F * swing.cycles[i] * time + swing.phase[i]);
+        turn = turn * Eigen::AngleAxisf(angle * std::numbers::pi_v<float> / 180, swing.axis[i]).toRotationMatrix();
+      }
+      const Vector3 head = rig.bones[b].head;
+      const int p = rig.bones[b].parent;
+      const Affine above = p < 0 ? Motion::identity() : motion(f, static_cast<std::size_t>(p));
+      Affine& T = motion(f, b);
+      T.leftCols<3>() = above.leftCols<3>() * turn;
+      T.col(3) = above.leftCols<3>() * head + above.col(3) - T.leftCols<3>() * head;
+    }
+  rig.motion = std::move(motion);
+  rig.times.clear();
+  for (std::size_t f = 0; f < kFrames; ++f) rig.times.push_back(static_cast<double>(f) / 30);
+  rig.clips.clear();
+  rig.jointed = true;
+}
+
+void add_noise(Sequence& sequence, double percent) {
+  std::mt19937_64 random(7);
+  std::normal_distribution<double> normal;
+  const double size = percent / 100 * bounding_box_diagonal(sequence.rest.positions) / std::sqrt(3.0);
+  for (std::size_t f = 0; f < sequence.frame_count(); ++f) {
+    PointsMap frame = sequence.frames[f];
+    for (Eigen::Index i = 0; i < frame.size(); ++i)
+      frame.data()[i] = static_cast<float>(static_cast<double>(frame.data()[i]) + size * normal(random));
+  }
+}
+
+Rig thinned(const Rig& rig, std::size_t step) {
+  std::vector<std::size_t> frames;
+  for (std::size_t f = 0; f < rig.frame_count(); f += step) frames.push_back(f);
+  return select_frames(rig, frames);
+}
+
+Subject subject_of(const std::string& name, const Request& request) {
+  const std::string source = name.substr(0, name.find('~'));
+  Subject out;
+  if (source.starts_with("creature:")) {
+    CharacterOptions options;
+    options.seed = std::stoull(source.substr(9));
+    options.vertices = 4000;
+    options.threads = 1;
+    out.truth = make_character(options).truth;
+  } else if (std::filesystem::is_directory(source)) {
+    ReadOptions read;
+    read.frame_step = request.step;
+    out.sequence = read_sequence({source}, read);
+  } else {
+    out.truth = read_rig(source);
+  }
+  if (out.truth) {
+    if (source != name) swing_at_random(*out.truth, std::stoull(name.substr(source.size() + 1)));
+    out.truth = thinned(*out.truth, request.step);
+    out.sequence = pose_all(*out.truth);
+  }
+  if (request.noise > 0) add_noise(out.sequence, request.noise);
+  return out;
+}
+
+void print_row(const std::string& name, const Request& request) {
+  const Subject subject = subject_of(name, request);
+  SkeletonOptions options = request.solve;
+  SkeletonMatch match;
+  if (subject.truth) match = match_skeletons(*subject.truth, *subject.truth);
+  if (request.told && subject.truth) options.max_bones = match.known_joints + 1;
+  FitReport report;
+  const double start = cpu_seconds();
+  const Rig rig = solve_skeleton(subject.sequence, options, report);
+  const double seconds = cpu_seconds() - start;
+  if (subject.truth) match = match_skeletons(rig, *subject.truth);
+  const Errors errors = evaluate(rig, subject.sequence, 1);
+  const Inside rest = inside_at_rest(rig);
+  const Inside posed = inside_when_posed(rig);
+  const std::string label = std::filesystem::path(name).filename().string();
+  fmt::print(
+      "| {} | {} | {} | {} | {} | {:.3f} | {:.3f} | {:.2f} | {:.2f} | {:.2f} | {:.2f} | {:.2f} | {:.1f} | "
+      "{:.2f} | {:.2f} | {:.1f} |\n",
+      label, rig.vertex_count(), rig.frame_count(), match.known_joints, rig.bone_count(), errors.e_rms,
+      errors.rmse_percent, match.recall, match.precision, match.parent_agreement, rest.joint_share, rest.length_share,
+      rest.worst_percent, posed.joint_share, posed.length_share, seconds);
+  std::fflush(stdout);
+  if (request.folder.empty()) return;
+  std::filesystem::create_directories(request.folder);
+  write_rig(request.folder / (label + ".glb"), rig, {});
+  if (subject.truth) write_rig(request.folder / (label + ".known.glb"), *subject.truth, {});
+}
+
+}  // namespace
+}  // namespace sinew
+
+int main(int argc, char** argv) {
+  using namespace sinew;
+  Request request;
+  request.solve.threads = 1;
+  CLI::App app("Skeletons of known rigs, scored");
+  app.add_option("CASE", request.cases)->required();
+  app.add_flag("--told", request.told, "The number of known joints that bend is given");
+  app.add_option("--step", request.step, "Every so many frames");
+  app.add_option("--noise", request.noise, "Of the frames, % of the diagonal");
+  app.add_option("--clusters", request.solve.clusters);
+  app.add_option("--seed", request.solve.seed);
+  app.add_option("--max-bones", request.solve.max_bones);
+  app.add_option("--moves", request.solve.moves);
+  app.add_option("--detail", request.solve.detail)
+      ->transform(CLI::CheckedTransformer(
+          std::map<std::string, Detail>{{"low", Detail::low}, {"medium", Detail::medium}, {"high", Detail::high}}));
+  app.add_option("-o", request.folder, "Where the rigs are written");
+  bool header = false;
+  app.add_flag("--header", header);
+  CLI11_PARSE(app, argc, argv);
+  if (header)
+    fmt::print(
+        "| case | V | F | known | bones | E_RMS | RMSE % | recall | precision | parents | joints in | length in "
+        "| worst % | posed | posed length | CPU s |\n|{}\n",
+        [] {
+          std::string out;
+          for (int i = 0; i < 16; ++i) out += "---|";
+          return out;
+        }());
+  for (const std::string& name : request.cases) try {
+      print_row(name, request);
+    } catch (const Error& error) {
+      fmt::print("| {} | {} |\n", name, error.what());
+    }
+}

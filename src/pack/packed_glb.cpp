@@ -1,0 +1,594 @@
+#include "pack/packed_glb.h"
+
+#include <fmt/format.h>
+#include <meshoptimizer.h>
+
+#include <Eigen/Geometry>
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <functional>
+
+#include "core/index.h"
+#include "io/glb_builder.h"
+#include "io/glb_mesh.h"
+#include "io/split_mesh.h"
+#include "sinew/core/error.h"
+
+namespace sinew::pack {
+namespace {
+
+using gltf::GlbBuilder;
+using gltf::Json;
+using gltf::Use;
+using Component = GltfArray::Component;
+
+/// The number that prints shortest among those that are this float.
+double shortest(float x) {
+  return std::strtod(fmt::format("{}", x).c_str(), nullptr);
+}
+
+Json vector_json(const Vector3& v) {
+  return {shortest(v.x()), shortest(v.y()), shortest(v.z())};
+}
+
+/// Elements of equal size that become one coded view, and the accessors over it.
+class Stream {
+ public:
+  Stream(std::size_t stride, Use use, std::string filter = "")
+      : view_{"ATTRIBUTES", std::move(filter), 0, stride}, use_(use) {}
+
+  std::size_t size() const { return bytes_.size(); }
+  template <class T>
+  void put(const T& value) {
+    const auto* from = reinterpret_cast<const std::byte*>(&value);
+    bytes_.insert(bytes_.end(), from, from + sizeof(T));
+  }
+  void put(const void* from, std::size_t size) {
+    const auto* bytes = static_cast<const std::byte*>(from);
+    bytes_.insert(bytes_.end(), bytes, bytes + size);
+  }
+  void pad() { bytes_.resize((bytes_.size() + view_.stride - 1) / view_.stride * view_.stride); }
+
+  /// An accessor over what was put since `from`. The view's number is filled in by finish().
+  std::size_t accessor(GlbBuilder& out, std::size_t from, Component component, const char* type, bool normalized) {
+    Json entry = {{"componentType", static_cast<int>(component)},
+                  {"count", (bytes_.size() - from) / view_.stride},
+                  {"type", type}};
+    if (from > 0) entry["byteOffset"] = from;
+    if (normalized) entry["normalized"] = true;
+    accessors_.push_back(out.append("accessors", std::move(entry)));
+    return accessors_.back();
+  }
+
+  void finish(GlbBuilder& out, const char* extension) {
+    if (bytes_.empty()) return;
+    view_.count = bytes_.size() / view_.stride;
+    const std::size_t view = out.add_coded_view(view_, gltf::encode_view(view_, bytes_), use_, extension);
+    for (const std::size_t accessor : accessors_) out.root["accessors"][accessor]["bufferView"] = view;
+  }
+
+ private:
+  gltf::CompressedView view_;
+  Use use_;
+  std::vector<std::byte> bytes_;
+  std::vector<std::size_t> accessors_;
+};
+
+/// Floats as whole multiples of a power of two: 24 bits and the exponent, as filter EXPONENTIAL takes them.
+std::uint32_t exponential(float x, int exponent) {
+  const auto whole = static_cast<std::int32_t>(std::lround(std::ldexp(static_cast<double>(x), -exponent)));
+  return (static_cast<std::uint32_t>(whole) & 0xFFFFFFU) | (static_cast<std::uint32_t>(exponent) << 24U);
+}
+
+void bounds(GlbBuilder& out, std::size_t accessor, const Eigen::Matrix3Xd& values) {
+  const Eigen::Vector3d low = values.rowwise().minCoeff();
+  const Eigen::Vector3d high = values.rowwise().maxCoeff();
+  out.root["accessors"][accessor]["min"] = {low.x(), low.y(), low.z()};
+  out.root["accessors"][accessor]["max"] = {high.x(), high.y(), high.z()};
+}
+
+/// Unit normals of the vertices of a piece, ×4 with an unused last number.
+std::vector<float> normals_of(const Rig& rig, const DrawnPiece& piece, const Points& normals) {
+  const Mesh& mesh = rig.rest;
+  std::vector<float> own;
+  if (!mesh.normals.empty()) own = gltf::vertex_values<3>(piece.corner, mesh.normals, {0.0F, 0.0F, 1.0F});
+  std::vector<float> out;
+  for (std::size_t i = 0; i < piece.point.size(); ++i) {
+    const Vector3 given =
+        own.empty() ? Vector3(normals.col(piece.point[i])) : Vector3(Eigen::Map<const Vector3>(own.data() + 3 * i));
+    Eigen::Vector3d n = given.cast<double>();
+    n = n.norm() > 1e-30 ? Eigen::Vector3d(n.normalized()) : Eigen::Vector3d::UnitZ();
+    for (Eigen::Index c = 0; c < 3; ++c) out.push_back(static_cast<float>(n[c]));
+    out.push_back(0);
+  }
+  return out;
+}
+
+bool power_of_two(int x) {
+  return std::has_single_bit(static_cast<unsigned>(x));
+}
+
+std::size_t bytes_of_normal(int bits) {
+  return bits <= 8 ? 4 : 8;
+}
+
+/// The times of a clip in the file: all of them, or the first alone for what is still.
+using Input = std::function<std::size_t(bool still)>;
+
+template <int N>
+bool within(const std::vector<CornerAttribute<N>>& sets, float low, float high) {
+  for (const auto& set : sets)
+    for (const float x : set.values)
+      if (!(x >= low && x <= high)) return false;
+  return true;
+}
+
+constexpr int kUvExponent = -13;  // UVs are multiples of 2^-13: a quarter of a pixel of 2048
+
+class Writer {
+ public:
+  Writer(const Rounded& rounded, const std::vector<DrawnPiece>& pieces, const Points& normals,
+         const PackOptions& options)
+      : rounded_(rounded),
+        rig_(rounded.rig),
+        pieces_(pieces),
+        normals_(normals),
+        options_(options),
+        extension_(options.khronos ? "KHR_meshopt_compression" : "EXT_meshopt_compression"),
+        targets_(gltf::effective_corrections(rig_)) {}
+
+  std::vector<std::byte> file() {
+    out_.root["asset"] = {{"version", "2.0"}, {"generator", options_.generator}};
+    gltf::add_appearance(rig_.rest.appearance, out_);
+    add_bones();
+    for (const DrawnPiece& piece : pieces_) add_mesh(piece);
+    for (Stream* stream :
+         {&positions_, &normals4_, &influences_, &weights_, &uvs_, &colors_, &morph_positions_, &morph_normals_})
+      stream->finish(out_, extension_);
+    add_animations();
+    if (!lossless()) {
+      out_.root["extensionsUsed"].push_back("KHR_mesh_quantization");
+      out_.root["extensionsRequired"].push_back("KHR_mesh_quantization");
+    }
+    Json scene = {root_};
+    for (const std::size_t node : meshes_) scene.push_back(node);
+    out_.root["scenes"] = Json::array({{{"nodes", std::move(scene)}}});
+    out_.root["scene"] = 0;
+    return out_.finish();
+  }
+
+ private:
+  bool lossless() const { return rounded_.precision.cells == 0; }
+  bool rigid(std::size_t b) const {
+    const gltf::BoneTracks& track = rounded_.tracks[b].values;
+    return track.inner.empty();
+  }
+
+  void add_bones() {
+    gltf::Names names(options_.safe_names);
+    root_ = out_.append("nodes", {{"name", names.take("skeleton", "")}});
+    Stream binds(64, Use::data);
+    for (std::size_t b = 0; b < rig_.bone_count(); ++b) {
+      Json node = {{"translation", vector_json(gltf::rest_translation(rig_, b, rounded_.hierarchy))}};
+      const std::string name = names.take(rig_.bones[b].name, fmt::format("bone_{}", b));
+      if (rigid(b)) {
+        node["name"] = name;
+        outer_.push_back(out_.append("nodes", std::move(node)));
+        joints_.push_back(outer_.back());
+      } else {
+        joints_.push_back(out_.append("nodes", {{"name", name}}));
+        node["children"] = {joints_.back()};
+        outer_.push_back(out_.append("nodes", std::move(node)));
+      }
+      const int parent = rounded_.hierarchy ? rig_.bones[b].parent : -1;
+      const std::size_t holder = parent >= 0 ? joints_[static_cast<std::size_t>(parent)] : root_;
+      out_.root["nodes"][holder]["children"].push_back(outer_.back());
+      const Vector3 t = rounded_.origin - rig_.bones[b].head;
+      const auto s = static_cast<float>(rounded_.step);
+      for (const float x : {s, 0.0F, 0.0F, 0.0F, 0.0F, s, 0.0F, 0.0F, 0.0F, 0.0F, s, 0.0F, t.x(), t.y(), t.z(), 1.0F})
+        binds.put(x);
+    }
+    const std::size_t accessor = binds.accessor(out_, 0, Component::f32, "MAT4", false);
+    binds.finish(out_, extension_);
+    out_.append("skins", {{"inverseBindMatrices", accessor}, {"joints", joints_}});
+    names_ = std::move(names);
+  }
+
+  std::size_t add_positions(const DrawnPiece& piece) {
+    const std::size_t from = positions_.size();
+    Eigen::Matrix3Xd values(3, index(piece.point.size()));
+    for (std::size_t i = 0; i < piece.point.size(); ++i) {
+      if (lossless()) {
+        const Vector3 p = rig_.rest.positions.col(piece.point[i]);
+        positions_.put(p.data(), 12);
+        values.col(index(i)) = p.cast<double>();
+        continue;
+      }
+      const Eigen::Vector3i cell = rounded_.cells.col(piece.point[i]);
+      for (Eigen::Index c = 0; c < 3; ++c) positions_.put(static_cast<std::uint16_t>(cell[c]));
+      positions_.pad();
+      values.col(index(i)) = cell.cast<double>();
+    }
+    const std::size_t accessor =
+        positions_.accessor(out_, from, lossless() ? Component::f32 : Component::u16, "VEC3", false);
+    bounds(out_, accessor, values);
+    return accessor;
+  }
+
+  std::size_t add_normals(const DrawnPiece& piece) {
+    const std::size_t from = normals4_.size();
+    const std::vector<float> values = normals_of(rig_, piece, normals_);
+    const int bits = rounded_.precision.normal_bits;
+    if (bits == 0) {
+      for (std::size_t i = 0; i < values.size(); i += 4) normals4_.put(values.data() + i, 12);
+      return normals4_.accessor(out_, from, Component::f32, "VEC3", false);
+    }
+    std::vector<std::byte> coded(piece.point.size() * bytes_of_normal(bits));
+    meshopt_encodeFilterOct(coded.data(), piece.point.size(), bytes_of_normal(bits), bits, values.data());
+    normals4_.put(coded.data(), coded.size());
+    return normals4_.accessor(out_, from, bits <= 8 ? Component::i8 : Component::i16, "VEC3", true);
+  }
+
+  /// Slots of each vertex: an influence stays where the vertex before it has the same bone, others take what is free.
+  std::vector<std::vector<std::pair<Index, float>>> slots_of(const DrawnPiece& piece, std::size_t slots) const {
+    std::vector<std::vector<std::pair<Index, float>>> out;
+    std::vector<Index> last(slots, 0);
+    const auto own = static_cast<std::size_t>(rig_.weights.influences);
+    for (const Index v : piece.point) {
+      std::vector<std::pair<Index, float>> row(slots, {0, 0.0F});
+      std::vector<std::pair<Index, float>> homeless;
+      for (std::size_t k = v * own; k < (v + 1) * own; ++k) {
+        if (!(rig_.weights.values[k] > 0)) continue;
+        const auto found = std::find(last.begin(), last.end(), rig_.weights.bones[k]);
+        const auto slot = static_cast<std::size_t>(found - last.begin());
+        if (rounded_.precision.weight_one != 0 && found != last.end() && row[slot].second == 0)
+          row[slot] = {rig_.weights.bones[k], rig_.weights.values[k]};
+        else
+          homeless.emplace_back(rig_.weights.bones[k], rig_.weights.values[k]);
+      }
+      for (const auto& influence : homeless)
+        *std::find_if(row.begin(), row.end(), [](const auto& slot) { return slot.second == 0; }) = influence;
+      for (std::size_t k = 0; k < slots; ++k)
+        if (row[k].second > 0) last[k] = row[k].first;
+      out.push_back(std::move(row));
+    }
+    return out;
+  }
+
+  void add_influences(const DrawnPiece& piece, Json& attributes) {
+    const std::size_t sets = (static_cast<std::size_t>(std::max(1, used_influences(rig_.weights))) + 3) / 4;
+    const bool wide = rig_.bone_count() > 256;
+    const int one = rounded_.precision.weight_one;
+    const auto rows = slots_of(piece, 4 * sets);
+    for (std::size_t set = 0; set < sets; ++set) {
+      const std::size_t joints = influences_.size();
+      const std::size_t weights = weights_.size();
+      for (const auto& row : rows)
+        for (std::size_t k = 4 * set; k < 4 * set + 4; ++k) {
+          if (wide)
+            influences_.put(static_cast<std::uint16_t>(row[k].first));
+          else
+            influences_.put(static_cast<std::uint8_t>(row[k].first));
+          const auto whole = static_cast<unsigned>(std::lround(static_cast<double>(row[k].second) * one));
+          if (one == 0)
+            weights_.put(row[k].second);
+          else if (power_of_two(one))
+            weights_.put(exponential(row[k].second, 1 - std::bit_width(static_cast<unsigned>(one))));
+          else if (one == 255)
+            weights_.put(static_cast<std::uint8_t>(whole));
+          else
+            weights_.put(static_cast<std::uint16_t>(whole));
+        }
+      attributes[fmt::format("JOINTS_{}", set)] =
+          influences_.accessor(out_, joints, wide ? Component::u16 : Component::u8, "VEC4", false);
+      const bool floats = one == 0 || power_of_two(one);
+      const Component component = floats ? Component::f32 : one == 255 ? Component::u8 : Component::u16;
+      attributes[fmt::format("WEIGHTS_{}", set)] = weights_.accessor(out_, weights, component, "VEC4", !floats);
+    }
+  }
+
+  void add_looks(const DrawnPiece& piece, Json& attributes) {
+    const Mesh& mesh = rig_.rest;
+    for (std::size_t set = 0; set < mesh.uv_sets.size(); ++set) {
+      if (mesh.uv_sets[set].empty()) continue;
+      const std::size_t from = uvs_.size();
+      for (const float x : gltf::vertex_values<2>(piece.corner, mesh.uv_sets[set], {0.0F, 0.0F}))
+        if (plain_uvs_)
+          uvs_.put(x);
+        else
+          uvs_.put(exponential(x, kUvExponent));
+      attributes[fmt::format("TEXCOORD_{}", set)] = uvs_.accessor(out_, from, Component::f32, "VEC2", false);
+    }
+    for (std::size_t set = 0; set < mesh.color_sets.size(); ++set) {
+      if (mesh.color_sets[set].empty()) continue;
+      const std::size_t from = colors_.size();
+      for (const float x : gltf::vertex_values<4>(piece.corner, mesh.color_sets[set], {1.0F, 1.0F, 1.0F, 1.0F}))
+        if (plain_colors_)
+          colors_.put(x);
+        else
+          colors_.put(static_cast<std::uint8_t>(std::lround(255 * x)));
+      attributes[fmt::format("COLOR_{}", set)] =
+          colors_.accessor(out_, from, plain_colors_ ? Component::f32 : Component::u8, "VEC4", !plain_colors_);
+    }
+  }
+
+  Json add_targets(const DrawnPiece& piece) {
+    Json list = Json::array();
+    const Corrections& corrections = *rig_.corrections;
+    for (const std::size_t r : targets_) {
+      Json target = Json::object();
+      const bool rounded = !rounded_.morphs.empty();
+      const auto add = [&](Stream& stream, const Points& points, const Cells* cells, bool normal) {
+        const std::size_t from = stream.size();
+        Eigen::Matrix3Xd values(3, index(piece.point.size()));
+        for (std::size_t i = 0; i < piece.point.size(); ++i) {
+          const Index v = piece.point[i];
+          if (rounded) {
+            for (Eigen::Index c = 0; c < 3; ++c) stream.put(static_cast<std::int8_t>((*cells)(c, v)));
+            stream.pad();
+            values.col(index(i)) = cells->col(v).cast<double>();
+          } else {
+            stream.put(Vector3(points.col(v)).data(), 12);
+            values.col(index(i)) = points.col(v).cast<double>();
+          }
+        }
+        const std::size_t accessor =
+            stream.accessor(out_, from, rounded ? Component::i8 : Component::f32, "VEC3", rounded && normal);
+        if (!normal) bounds(out_, accessor, values);
+        return accessor;
+      };
+      target["POSITION"] =
+          add(morph_positions_, corrections.offsets[r], rounded ? &rounded_.morphs[r].offsets : nullptr, false);
+      if (piece.lit && !corrections.normal_offsets.empty())
+        target["NORMAL"] =
+            add(morph_normals_, corrections.normal_offsets[r], rounded ? &rounded_.morphs[r].normals : nullptr, true);
+      list.push_back(std::move(target));
+    }
+    return list;
+  }
+
+  std::size_t add_indices(const std::vector<Index>& triangles, std::size_t vertices) {
+    const bool wide = vertices > 65535;
+    const gltf::CompressedView view{"TRIANGLES", "", triangles.size(), wide ? 4U : 2U};
+    const auto coded = gltf::encode_view(view, std::as_bytes(std::span(triangles)));
+    return out_.append("accessors", {{"bufferView", out_.add_coded_view(view, coded, Use::indices, extension_)},
+                                     {"componentType", wide ? 5125 : 5123},
+                                     {"count", triangles.size()},
+                                     {"type", "SCALAR"}});
+  }
+
+  void add_mesh(const DrawnPiece& piece) {
+    Json primitive = Json::object();
+    Json& attributes = primitive["attributes"];
+    attributes["POSITION"] = add_positions(piece);
+    if (piece.lit) attributes["NORMAL"] = add_normals(piece);
+    add_influences(piece, attributes);
+    if (!piece.triangles.empty()) add_looks(piece, attributes);
+    if (!targets_.empty()) primitive["targets"] = add_targets(piece);
+    Json mesh = Json::object();
+    if (piece.triangles.empty()) {
+      primitive["mode"] = 0;
+      mesh["primitives"].push_back(primitive);
+    }
+    for (const auto& [material, triangles] : piece.triangles) {
+      Json entry = primitive;
+      entry["indices"] = add_indices(triangles, piece.point.size());
+      if (material >= 0) entry["material"] = material;
+      mesh["primitives"].push_back(std::move(entry));
+    }
+    if (!targets_.empty()) mesh["weights"] = std::vector<int>(targets_.size(), 0);
+    const std::string name = names_.take(piece.name, "mesh");
+    meshes_.push_back(
+        out_.append("nodes", {{"name", name}, {"mesh", out_.append("meshes", std::move(mesh))}, {"skin", 0}}));
+  }
+
+  struct Tracks {
+    Stream times{4, Use::data};
+    Stream translations;
+    Stream rotations;
+    Stream scales;
+    Stream morphs{4, Use::data};
+  };
+
+  /// Adds a channel for the frames of a clip; a track that never changes has one key.
+  void add_channel(const Clip& clip, std::size_t node, const char* path, bool still, const Input& input,
+                   const std::function<std::size_t(std::size_t frames)>& output, Json& animation) {
+    animation["samplers"].push_back({{"input", input(still)}, {"output", output(still ? 1 : clip.frames)}});
+    animation["channels"].push_back(
+        {{"sampler", animation["samplers"].size() - 1}, {"target", {{"node", node}, {"path", path}}}});
+  }
+
+  void add_animations();
+  void add_bone_channels(const Clip& clip, const Input& input, Tracks& tracks, Json& animation);
+  void add_morph_channels(const Clip& clip, const Input& input, Tracks& tracks, Json& animation);
+
+  const Rounded& rounded_;
+  const Rig& rig_;
+  const std::vector<DrawnPiece>& pieces_;
+  const Points& normals_;
+  const PackOptions& options_;
+  const char* extension_;
+  std::vector<std::size_t> targets_;
+  GlbBuilder out_;
+  gltf::Names names_{false};
+  std::size_t root_ = 0;
+  std::vector<std::size_t> outer_, joints_, meshes_;
+  bool plain_uvs_ = lossless() || !within(rig_.rest.uv_sets, -512, 512);
+  bool plain_colors_ = lossless() || !within(rig_.rest.color_sets, 0, 1);
+  Stream positions_{rounded_.precision.cells == 0 ? 12U : 8U, Use::vertices};
+  Stream normals4_{rounded_.precision.normal_bits == 0 ? 12U : bytes_of_normal(rounded_.precision.normal_bits),
+                   Use::vertices, rounded_.precision.normal_bits == 0 ? "" : "OCTAHEDRAL"};
+  Stream influences_{rig_.bone_count() > 256 ? 8U : 4U, Use::vertices};
+  Stream weights_{rounded_.precision.weight_one == 255     ? 4U
+                  : rounded_.precision.weight_one == 65535 ? 8U
+                                                           : 16U,
+                  Use::vertices, power_of_two(rounded_.precision.weight_one) ? "EXPONENTIAL" : ""};
+  Stream uvs_{8, Use::vertices, plain_uvs_ ? "" : "EXPONENTIAL"};
+  Stream colors_{plain_colors_ ? 16U : 4U, Use::vertices};
+  Stream morph_positions_{rounded_.morphs.empty() ? 12U : 4U, Use::vertices};
+  Stream morph_normals_{rounded_.morphs.empty() ? 12U : 4U, Use::vertices};
+};
+
+void Writer::add_bone_channels(const Clip& clip, const Input& input, Tracks& tracks, Json& animation) {
+  const Precision& precision = rounded_.precision;
+  const auto vectors = [&](Stream& stream, const std::vector<float>& track, bool round, int step) {
+    return [&, round, step](std::size_t frames) {
+      const std::size_t from = stream.size();
+      for (std::size_t i = 3 * clip.first_frame; i < 3 * (clip.first_frame + frames); ++i)
+        if (round)
+          stream.put(exponential(track[i], step));
+        else
+          stream.put(track[i]);
+      return stream.accessor(out_, from, Component::f32, "VEC3", false);
+    };
+  };
+  const auto quaternions = [&](const std::vector<float>& track, const std::vector<std::int16_t>& code) {
+    return [&](std::size_t frames) {
+      const std::size_t from = tracks.rotations.size();
+      if (precision.rotation_bits == 0)
+        tracks.rotations.put(track.data() + 4 * clip.first_frame, 16 * frames);
+      else
+        tracks.rotations.put(code.data() + 4 * clip.first_frame, 8 * frames);
+      const bool floats = precision.rotation_bits == 0;
+      return tracks.rotations.accessor(out_, from, floats ? Component::f32 : Component::i16, "VEC4", !floats);
+    };
+  };
+  const auto part = [&](const std::vector<float>& track, std::size_t width) {
+    return std::vector<float>(track.begin() + static_cast<std::ptrdiff_t>(width * clip.first_frame),
+                              track.begin() + static_cast<std::ptrdiff_t>(width * (clip.first_frame + clip.frames)));
+  };
+  const auto repeats = [](const std::vector<float>& track, std::initializer_list<float> values) {
+    return constant(track, values.size()) && std::equal(values.begin(), values.end(), track.begin());
+  };
+  for (std::size_t b = 0; b < rig_.bone_count(); ++b) {
+    const RoundedTracks& track = rounded_.tracks[b];
+    const Vector3 rest = gltf::rest_translation(rig_, b, rounded_.hierarchy);
+    const auto translation = part(track.values.translation, 3);
+    if (!repeats(translation, {rest.x(), rest.y(), rest.z()}))
+      add_channel(clip, outer_[b], "translation", constant(translation, 3), input,
+                  vectors(tracks.translations, track.values.translation, precision.round_translations,
+                          precision.translation_step),
+                  animation);
+    const auto rotation = part(track.values.rotation, 4);
+    if (!repeats(rotation, {0, 0, 0, 1}) || (b + 1 == rig_.bone_count() && !animation.contains("channels")))
+      add_channel(clip, outer_[b], "rotation", constant(rotation, 4), input,
+                  quaternions(track.values.rotation, track.rotation), animation);
+    if (track.values.scale.empty()) continue;
+    const auto scale = part(track.values.scale, 3);
+    if (!repeats(scale, {1, 1, 1}))
+      add_channel(clip, outer_[b], "scale", constant(scale, 3), input,
+                  vectors(tracks.scales, track.values.scale, precision.round_scales, precision.scale_step), animation);
+    const auto inner = part(track.values.inner, 4);
+    if (!repeats(inner, {0, 0, 0, 1}))
+      add_channel(clip, joints_[b], "rotation", constant(inner, 4), input, quaternions(track.values.inner, track.inner),
+                  animation);
+  }
+}
+
+/// Morph targets: all meshes share their weights.
+void Writer::add_morph_channels(const Clip& clip, const Input& input, Tracks& tracks, Json& animation) {
+  const std::size_t from = tracks.morphs.size();
+  for (std::size_t f = clip.first_frame; f < clip.first_frame + clip.frames; ++f)
+    for (const std::size_t r : targets_) {
+      const double unit = rounded_.morphs.empty() ? 1 : rounded_.morphs[r].unit / rounded_.step;
+      tracks.morphs.put(
+          static_cast<float>(unit * static_cast<double>(rig_.corrections->coefficients(index(f), index(r)))));
+    }
+  const std::size_t values = tracks.morphs.accessor(out_, from, Component::f32, "SCALAR", false);
+  animation["samplers"].push_back({{"input", input(false)}, {"output", values}});
+  const std::size_t sampler = animation["samplers"].size() - 1;
+  for (const std::size_t node : meshes_)
+    animation["channels"].push_back({{"sampler", sampler}, {"target", {{"node", node}, {"path", "weights"}}}});
+}
+
+/// The frames of a clip in the file, where no time is before 0.
+std::vector<double> frames_of(const Rig& rig, const Clip& clip) {
+  std::vector<double> out(rig.times.begin() + static_cast<std::ptrdiff_t>(clip.first_frame),
+                          rig.times.begin() + static_cast<std::ptrdiff_t>(clip.first_frame + clip.frames));
+  const double shift = std::min(0.0, out.front());
+  for (double& t : out) t -= shift;
+  for (std::size_t f = 1; f < out.size(); ++f)
+    if (!(static_cast<float>(out[f]) > static_cast<float>(out[f - 1])))
+      throw Error(ErrorKind::output,
+                  fmt::format("clip '{}': frame {} does not come after the frame before it in float", clip.name, f));
+  return out;
+}
+
+/// What the reader needs to find the frames again.
+Json noted(const std::vector<double>& times) {
+  const double step = times.size() > 1 ? times[1] - times[0] : 0;
+  for (std::size_t f = 0; f < times.size(); ++f)
+    if (std::abs(times[f] - (times[0] + static_cast<double>(f) * step)) > 1e-9 * (1 + times.back())) return times;
+  return {{"start", times[0]}, {"step", step}, {"count", times.size()}};
+}
+
+void Writer::add_animations() {
+  if (rig_.frame_count() == 0) return;
+  const Precision& precision = rounded_.precision;
+  Tracks tracks{.translations = Stream(12, Use::data, precision.round_translations ? "EXPONENTIAL" : ""),
+                .rotations = Stream(precision.rotation_bits == 0 ? 16 : 8, Use::data,
+                                    precision.rotation_bits == 0 ? "" : "QUATERNION"),
+                .scales = Stream(12, Use::data, precision.round_scales ? "EXPONENTIAL" : "")};
+  gltf::Names names(options_.safe_names);
+  for (const Clip& clip : gltf::clips_of(rig_)) {
+    const std::vector<double> times = frames_of(rig_, clip);
+    const auto add_times = [&](std::size_t count) {
+      const std::size_t from = tracks.times.size();
+      for (std::size_t f = 0; f < count; ++f) tracks.times.put(static_cast<float>(times[f]));
+      const std::size_t accessor = tracks.times.accessor(out_, from, Component::f32, "SCALAR", false);
+      out_.root["accessors"][accessor]["min"] = {shortest(static_cast<float>(times[0]))};
+      out_.root["accessors"][accessor]["max"] = {shortest(static_cast<float>(times[count - 1]))};
+      return accessor;
+    };
+    std::optional<std::size_t> all;
+    std::optional<std::size_t> first;
+    const Input input = [&](bool still) {
+      if (still && times.size() > 1) return first ? *first : *(first = add_times(1));
+      return all ? *all : *(all = add_times(times.size()));
+    };
+    Json animation = {{"name", names.take(clip.name, "motion")}};
+    animation["extras"]["sinew"]["frames"] = noted(times);
+    add_bone_channels(clip, input, tracks, animation);
+    if (!targets_.empty()) add_morph_channels(clip, input, tracks, animation);
+    out_.append("animations", std::move(animation));
+  }
+  for (Stream* stream : {&tracks.times, &tracks.translations, &tracks.rotations, &tracks.scales, &tracks.morphs})
+    stream->finish(out_, extension_);
+}
+
+}  // namespace
+
+std::vector<std::byte> packed_glb(const Rounded& rounded, const std::vector<DrawnPiece>& pieces, const Points& normals,
+                                  const PackOptions& options) {
+  return Writer(rounded, pieces, normals, options).file();
+}
+
+double normals_lost(const Rig& rig, const std::vector<DrawnPiece>& pieces, const Points& normals, int bits) {
+  double squares = 0;
+  std::size_t count = 0;
+  if (bits == 0) return 0;
+  for (const DrawnPiece& piece : pieces) {
+    if (!piece.lit) continue;
+    const std::vector<float> exact = normals_of(rig, piece, normals);
+    const std::size_t bytes = bytes_of_normal(bits);
+    std::vector<std::int8_t> coded(piece.point.size() * bytes);
+    meshopt_encodeFilterOct(coded.data(), piece.point.size(), bytes, bits, exact.data());
+    meshopt_decodeFilterOct(coded.data(), piece.point.size(), bytes);
+    for (std::size_t i = 0; i < piece.point.size(); ++i, ++count) {
+      Eigen::Vector3d n;
+      for (Eigen::Index c = 0; c < 3; ++c) {
+        std::int16_t wide = 0;
+        std::memcpy(&wide, coded.data() + i * bytes + (bytes == 8 ? 2 * static_cast<std::size_t>(c) : 0), 2);
+        n[c] = bytes == 8 ? wide : coded[i * bytes + static_cast<std::size_t>(c)];
+      }
+      const Eigen::Vector3d e = Eigen::Map<const Vector3>(exact.data() + 4 * i).cast<double>();
+      const double angle = std::atan2(e.cross(n).norm(), e.dot(n));
+      squares += angle * angle;
+    }
+  }
+  return count == 0 ? 0 : std::sqrt(squares / static_cast<double>(count)) * 180 / 3.14159265358979323846;
+}
+
+}  // namespace sinew::pack

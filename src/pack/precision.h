@@ -1,0 +1,19 @@
+#pragma once
+
+namespace sinew::pack {
+
+/// What each part of a rig is rounded to. Zero stands for float, as it is.
+struct Precision {
+  double cells = 0;          // positions: cells of the grid along the longest side of the rest pose
+  int weight_one = 0;        // weights: whole numbers that sum to this, 255, 65535 or a power of two
+  double slack = 0;          // with weight_one: influences are left out while a vertex moves less than this (RMS)
+  int normal_bits = 0;       // per octahedral coordinate; up to 8 in two bytes, more in four
+  int rotation_bits = 0;     // per component of a quaternion, 4..16
+  int translation_step = 0;  // exponent of two, with `round_translations`
+  int scale_step = 0;
+  bool round_translations = false;
+  bool round_scales = false;
+  int morph_levels = 0;  // offsets of morph targets: whole numbers up to this
+};
+
+}  // namespace sinew::pack

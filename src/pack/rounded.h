@@ -1,0 +1,38 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "pack/precision.h"
+#include "pack/tracks.h"
+#include "pack/weights.h"
+#include "sinew/core/rig.h"
+
+namespace sinew::pack {
+
+using Cells = Eigen::Matrix<int, 3, Eigen::Dynamic>;
+
+/// A morph target as whole numbers: an offset is `unit` times them, that of a normal 1/127 of `unit` over the grid's
+/// step.
+struct RoundedMorph {
+  Cells offsets;
+  Cells normals;  // or empty
+  double unit = 0;
+};
+
+/// A rig as a packed file holds it.
+struct Rounded {
+  Rig rig;  // what players make of it, vertices as in the source
+  Precision precision;
+  bool hierarchy = false;
+  double step = 1;  // of the grid of positions, from `origin`; without a grid 1 and 0
+  Vector3 origin = Vector3::Zero();
+  Cells cells;  // empty: positions are floats
+  std::vector<RoundedTracks> tracks;
+  std::vector<RoundedMorph> morphs;  // one per correction; empty: floats
+};
+
+/// Rounds every part of a rig. `fit` decides between roundings.
+Rounded round_rig(const Rig& rig, const FitFrames& fit, const Precision& precision, int threads);
+
+}  // namespace sinew::pack

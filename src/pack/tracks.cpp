@@ -1,0 +1,84 @@
+#include "pack/tracks.h"
+
+#include <meshoptimizer.h>
+
+#include <Eigen/Geometry>
+#include <cmath>
+
+namespace sinew::pack {
+namespace {
+
+void round_to(int exponent, std::vector<float>& track) {
+  const double step = std::ldexp(1.0, exponent);
+  for (float& x : track) x = static_cast<float>(std::round(static_cast<double>(x) / step) * step);
+}
+
+/// Rounds quaternions, F×4, and returns their code.
+std::vector<std::int16_t> round_rotations(int bits, std::vector<float>& track) {
+  const std::size_t count = track.size() / 4;
+  std::vector<std::int16_t> code(track.size());
+  meshopt_encodeFilterQuat(code.data(), count, 4 * sizeof(std::int16_t), bits, track.data());
+  std::vector<std::int16_t> decoded = code;
+  meshopt_decodeFilterQuat(decoded.data(), count, 4 * sizeof(std::int16_t));
+  for (std::size_t i = 0; i < track.size(); ++i)
+    track[i] = static_cast<float>(std::max(-1.0, static_cast<double>(decoded[i]) / 32767));
+  return code;
+}
+
+Eigen::Quaterniond quaternion(const std::vector<float>& track, std::size_t f) {
+  const float* q = track.data() + 4 * f;
+  return Eigen::Quaternionf(q[3], q[0], q[1], q[2]).cast<double>();
+}
+
+Eigen::Affine3d placed(const gltf::BoneTracks& track, std::size_t f) {
+  Eigen::Affine3d out = Eigen::Affine3d::Identity();
+  out.linear() = quaternion(track.rotation, f).toRotationMatrix();
+  if (!track.scale.empty())
+    out.linear() *= Eigen::Map<const Vector3>(track.scale.data() + 3 * f).cast<double>().asDiagonal() *
+                    quaternion(track.inner, f).toRotationMatrix();
+  out.translation() = Eigen::Map<const Vector3>(track.translation.data() + 3 * f).cast<double>();
+  return out;
+}
+
+}  // namespace
+
+bool constant(const std::vector<float>& track, std::size_t width) {
+  for (std::size_t i = width; i < track.size(); ++i)
+    if (track[i] != track[i - width]) return false;
+  return true;
+}
+
+std::vector<RoundedTracks> round_tracks(const Rig& rig, bool hierarchy, const std::vector<gltf::BoneTracks>& exact,
+                                        const Precision& precision) {
+  std::vector<RoundedTracks> out(exact.size());
+  for (std::size_t b = 0; b < exact.size(); ++b) {
+    RoundedTracks& track = out[b];
+    track.values = exact[b];
+    const Vector3 rest = gltf::rest_translation(rig, b, hierarchy);
+    const bool stays = constant(exact[b].translation, 3) && !exact[b].translation.empty() &&
+                       Eigen::Map<const Vector3>(exact[b].translation.data()) == rest;
+    if (precision.round_translations && !stays) round_to(precision.translation_step, track.values.translation);
+    if (precision.round_scales) round_to(precision.scale_step, track.values.scale);
+    if (precision.rotation_bits == 0) continue;
+    track.rotation = round_rotations(precision.rotation_bits, track.values.rotation);
+    if (!exact[b].inner.empty()) track.inner = round_rotations(precision.rotation_bits, track.values.inner);
+  }
+  return out;
+}
+
+Motion played_motion(const Rig& rig, bool hierarchy, const std::vector<RoundedTracks>& tracks) {
+  Motion out(rig.frame_count(), rig.bone_count());
+  std::vector<Eigen::Affine3d> global(rig.bone_count());
+  for (std::size_t f = 0; f < rig.frame_count(); ++f)
+    for (std::size_t b = 0; b < rig.bone_count(); ++b) {
+      const int parent = hierarchy ? rig.bones[b].parent : -1;
+      global[b] = placed(tracks[b].values, f);
+      if (parent >= 0) global[b] = global[static_cast<std::size_t>(parent)] * global[b];
+      Eigen::Affine3d motion = global[b];
+      motion.translate(-rig.bones[b].head.cast<double>());
+      out(f, b) = motion.affine().cast<float>();
+    }
+  return out;
+}
+
+}  // namespace sinew::pack

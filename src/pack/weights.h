@@ -1,0 +1,24 @@
+#pragma once
+
+#include <vector>
+
+#include "pack/precision.h"
+#include "sinew/core/rig.h"
+
+namespace sinew::pack {
+
+/// Some frames of a rig and where its vertices are to be in them: what roundings are chosen by.
+struct FitFrames {
+  std::vector<std::size_t> frames;
+  std::vector<Points> posed;  // 3×V each
+};
+
+/// Weights as whole numbers over precision.weight_one that sum to it exactly. Of the roundings of a row the one is
+/// taken that leaves its vertex nearest to `fit`; influences that move it less than precision.slack (RMS over the
+/// frames) are left out.
+SkinWeights round_weights(const Rig& rig, const FitFrames& fit, const Precision& precision, int threads);
+
+/// The rest pose that follows `fit` best with the weights of `rig`, near to its own.
+Points refit_rest(const Rig& rig, const FitFrames& fit, int threads);
+
+}  // namespace sinew::pack

@@ -1,0 +1,192 @@
+#include "solve/skeleton/tidy.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/index.h"
+#include "math/decompositions.h"
+#include "solve/skeleton/moves.h"
+#include "solve/skeleton/strict.h"
+#include "solve/skeleton/symmetry.h"
+#include "solve/skeleton/tree.h"
+
+namespace sinew::skeleton {
+namespace {
+
+constexpr double kTooNear = 0.01;     // of the rest diagonal: two joints
+constexpr double kSpread = 0.0105;    // to which they are spread
+constexpr double kDropRise = 1.05;    // of E_RMS, for a bone that goes
+constexpr double kUnseen = 0.1;       // E_RMS that may be added whatever it was: a fifteenth of what `detail` looks at
+constexpr double kSpreadRise = 1.02;  // of E_RMS, for joints that move apart
+constexpr double kEvenRise = 1.05;    // of E_RMS, for joints that mirror each other
+constexpr double kEvenPlace = 0.06;   // most distance of a joint from the image of its partner's; the radius is 1
+constexpr int kLastRounds = 8;        // of convergence after changes
+constexpr int kTrialRounds = 2;       // of the strict fit, before a change is judged
+
+double diagonal_of(const SkeletonFit& fit) {
+  const Eigen::Matrix3Xd& rest = fit.problem->rest();
+  return (rest.rowwise().maxCoeff() - rest.rowwise().minCoeff()).norm();
+}
+
+/// The error a change may leave.
+double allowed(double e_rms, double rise) {
+  return std::max(rise * e_rms, std::hypot(e_rms, kUnseen));
+}
+
+/// Whether each bone is the largest influence of some vertex.
+std::vector<bool> leading_bones(const FitState& state) {
+  std::vector<bool> out(at(state.bones()), false);
+  const SparseWeights& w = state.weights;
+  for (std::size_t v = 0; v < w.vertex_count(); ++v) {
+    const auto first = w.value.begin() + static_cast<std::ptrdiff_t>(w.slot(v));
+    const auto largest = std::max_element(first, first + w.count[v]);
+    if (w.count[v] > 0) out[w.bone[static_cast<std::size_t>(largest - w.value.begin())]] = true;
+  }
+  return out;
+}
+
+/// Two joints that are nearer than a distance.
+struct NearPair {
+  int a;
+  int b;
+};
+
+std::vector<NearPair> near_pairs(const JointTree& tree, double distance) {
+  std::vector<NearPair> out;
+  for (int a = 1; a < tree.bones(); ++a)
+    for (int b = a + 1; b < tree.bones(); ++b)
+      if ((tree.joint.col(a) - tree.joint.col(b)).norm() < distance) out.push_back({a, b});
+  return out;
+}
+
+/// Bones that should go, the cheapest first.
+std::vector<int> idle_bones(const SkeletonFit& fit, double distance) {
+  const std::vector<double> costs =
+      removal_costs(*fit.problem, bone_gram(*fit.problem, fit.state.D), fit.state.weights);
+  const std::vector<bool> leads = leading_bones(fit.state);
+  std::vector<int> out;
+  const auto add = [&](int b) {
+    if (std::find(out.begin(), out.end(), b) == out.end()) out.push_back(b);
+  };
+  for (int b = 0; b < fit.state.bones(); ++b)
+    if (!leads[at(b)]) add(b);
+  for (const NearPair& pair : near_pairs(fit.tree, distance))
+    add(costs[at(pair.a)] < costs[at(pair.b)] ? pair.a : pair.b);
+  std::stable_sort(out.begin(), out.end(), [&](int a, int b) { return costs[at(a)] < costs[at(b)]; });
+  return out;
+}
+
+/// How stiffly the motion holds the joint of a bone: Σ_f AᵀA of the difference of its transform from its parent's.
+Eigen::Matrix3d stiffness(const SkeletonFit& fit, int b) {
+  const Eigen::MatrixXd difference =
+      fit.state.D.middleCols<3>(4 * b) - fit.state.D.middleCols<3>(4 * fit.tree.parent[at(b)]);
+  return difference.transpose() * difference;
+}
+
+/// The pair with one joint moved along the line that its motion cares for least, far enough; nothing where it would
+/// leave the body.
+bool move_apart(const NearPair& pair, double distance, SkeletonFit& fit) {
+  const SymmetricEigen3 a = symmetric_eigen3(stiffness(fit, pair.a));
+  const SymmetricEigen3 b = symmetric_eigen3(stiffness(fit, pair.b));
+  const bool first = a.values[0] <= b.values[0];
+  const int moved = first ? pair.a : pair.b;
+  const Eigen::Vector3d axis = (first ? a : b).vectors.col(0);
+  const Eigen::Vector3d from = fit.tree.joint.col(first ? pair.b : pair.a);
+  const Eigen::Vector3d d = fit.tree.joint.col(moved) - from;
+  const double along = d.dot(axis);
+  const double aside = std::sqrt(std::max(0.0, d.squaredNorm() - along * along));
+  const double far = std::sqrt(std::max(0.0, distance * distance - aside * aside));
+  for (const double sign : {along < 0 ? -1.0 : 1.0, along < 0 ? 1.0 : -1.0}) {
+    const Eigen::Vector3d place = from + (d - along * axis) + sign * far * axis;
+    if (fit.body != nullptr && !fit.body->holds(place)) continue;
+    fit.tree.joint.col(moved) = place;
+    return true;
+  }
+  return false;
+}
+
+/// The bone that moves most of those that are their own partners; −1 where there is none.
+int heaviest_across(const SkeletonFit& fit, const std::vector<int>& partner) {
+  int best = -1;
+  for (int b = 0; b < fit.tree.bones(); ++b)
+    if (partner[at(b)] == b && (best < 0 || blend(fit.state.sums, b, b) > blend(fit.state.sums, best, best))) best = b;
+  return best;
+}
+
+/// Partners of bones whose joints are this near to mirroring each other and whose parents are partners too, else −1.
+std::vector<int> even_bones(const SkeletonFit& fit, const MirrorPlane& plane, const std::vector<int>& partner,
+                            double place) {
+  std::vector<int> out(partner.size(), -1);
+  for (int b = 0; b < fit.tree.bones(); ++b) {
+    const int p = partner[at(b)];
+    if (p < 0) continue;
+    const int above = fit.tree.parent[at(b)];
+    const bool held = above < 0 ? p == b : partner[at(above)] >= 0 && partner[at(above)] == fit.tree.parent[at(p)];
+    const double away = above < 0 ? 0 : (plane.mirrored(fit.tree.joint.col(b)) - fit.tree.joint.col(p)).norm();
+    if (held && away <= place) out[at(b)] = p;
+  }
+  return out;
+}
+
+}  // namespace
+
+void tidy(const SkeletonOptions& options, SkeletonFit& fit) {
+  SkeletonFit tried = fit;
+  if (!options.symmetric && !options.uneven)
+    if (const auto plane = find_mirror_plane(fit.problem->rest())) even_joints(tried, *plane);
+  spread_joints(tried);
+  if (!tried.joints_stay) return;
+  converge(tried, kLastRounds);
+  if (options.max_error == 0 || tried.e_rms() <= options.max_error || tried.e_rms() <= fit.e_rms())
+    fit = std::move(tried);
+}
+
+int drop_idle_bones(SkeletonFit& fit) {
+  const double distance = kTooNear * diagonal_of(fit);
+  int dropped = 0;
+  for (bool again = true; again && fit.state.bones() > 1;) {
+    again = false;
+    for (const int b : idle_bones(fit, distance)) {
+      SkeletonFit tried = fit;
+      contract_bone(tried, b);
+      strict_rounds(tried, kTrialRounds, 3);
+      if (tried.e_rms() > allowed(fit.e_rms(), kDropRise)) continue;
+      fit = std::move(tried);
+      ++dropped;
+      again = true;
+      break;
+    }
+  }
+  return dropped;
+}
+
+int spread_joints(SkeletonFit& fit) {
+  const double diagonal = diagonal_of(fit);
+  for (const NearPair& pair : near_pairs(fit.tree, kTooNear * diagonal)) {
+    SkeletonFit tried = fit;
+    tried.joints_stay = true;
+    if (!move_apart(pair, kSpread * diagonal, tried)) continue;
+    strict_rounds(tried, kTrialRounds, 4);
+    if (tried.e_rms() <= allowed(fit.e_rms(), kSpreadRise)) fit = std::move(tried);
+  }
+  return static_cast<int>(near_pairs(fit.tree, kTooNear * diagonal).size());
+}
+
+void even_joints(SkeletonFit& fit, const MirrorPlane& plane) {
+  const int trunk = heaviest_across(fit, mirrored_bones(fit, plane));
+  if (trunk < 0) return;
+  if (fit.tree.bones() > 1) fit.tree = adopt_edges(directed_edges(edges_of(fit.tree), trunk), fit.state);
+  const std::vector<int> partner = mirrored_bones(fit, plane);
+  for (const double place : {kEvenPlace, kEvenPlace / 2, kEvenPlace / 4}) {
+    SkeletonFit tried = fit;
+    tried.joints_stay = true;
+    tried.symmetry = {plane, even_bones(fit, plane, partner, place)};
+    tried.symmetry.apply_to(tried.tree.joint);
+    strict_rounds(tried, kTrialRounds, 4);
+    if (tried.e_rms() > allowed(fit.e_rms(), kEvenRise)) continue;
+    fit = std::move(tried);
+    return;
+  }
+}
+
+}  // namespace sinew::skeleton

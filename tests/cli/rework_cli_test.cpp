@@ -1,0 +1,71 @@
+#include <nlohmann/json.hpp>
+
+#include "cli/program.h"
+
+/// lod, transfer, edit and bounds, from the command line to the file.
+namespace sinew {
+namespace {
+
+class Rework : public Program {
+ protected:
+  void SetUp() override {
+    Program::SetUp();
+    ASSERT_EQ(run({"solve", "walk.pc2", "--bones", "6", "--quality", "fast", "-o", "rig.glb"}).status, 0);
+    files_ = files();
+  }
+};
+
+TEST_F(Rework, LodWritesAsManyTrianglesAsAskedForAndSaysHowFarTheyAre) {
+  const Result one = run({"lod", "rig.glb", "--triangles", "300", "--json", "-o", "low.glb"});
+  ASSERT_EQ(one.status, 0) << one.err;
+  const auto json = nlohmann::json::parse(one.out);
+  EXPECT_LE(json["levels"][0]["triangles"], 300);
+  EXPECT_GT(json["levels"][0]["mean_percent"], 0.0);
+  EXPECT_LT(json["levels"][0]["max_percent"], 10.0);
+  EXPECT_EQ(read_rig(folder_ / "low.glb").rest.face_count(), json["levels"][0]["triangles"]);
+}
+
+TEST_F(Rework, LevelsGoIntoOneFileOrIntoOneEach) {
+  ASSERT_EQ(run({"lod", "rig.glb", "--levels", "2", "--no-distance", "-o", "levels.glb"}).status, 0);
+  EXPECT_EQ(read_rig(folder_ / "levels.glb").vertex_count(), read_rig(folder_ / "rig.glb").vertex_count());
+  EXPECT_NE(text_of(folder_ / "levels.glb").find("MSFT_lod"), std::string::npos);
+  ASSERT_EQ(run({"lod", "rig.glb", "--levels", "2", "--separate", "--no-distance", "-o", "each.glb"}).status, 0);
+  EXPECT_GT(read_rig(folder_ / "each-1.glb").vertex_count(), read_rig(folder_ / "each-2.glb").vertex_count());
+  EXPECT_FALSE(fs::exists(folder_ / "each.glb"));
+}
+
+TEST_F(Rework, TransferAndEditOfTheRigsOwnRestPoseKeepItsFrames) {
+  ASSERT_EQ(run({"convert", "rig.glb", "-o", "obj"}).status, 0);
+  const Result carried = run({"transfer", "rig.glb", "obj/rest.obj", "--json", "-o", "carried.glb"});
+  ASSERT_EQ(carried.status, 0) << carried.err;
+  EXPECT_EQ(nlohmann::json::parse(carried.out)["filled"], 0);
+  const Result edited = run({"edit", "rig.glb", "--rest", "obj/rest.obj", "--json", "-o", "edited.glb"});
+  ASSERT_EQ(edited.status, 0) << edited.err;
+  EXPECT_LT(nlohmann::json::parse(edited.out)["moved_percent"], 1e-4);
+  const Sequence before = pose_all(read_rig(folder_ / "rig.glb"));
+  const Sequence after = pose_all(read_rig(folder_ / "edited.glb"));
+  for (std::size_t f = 0; f < before.frame_count(); ++f)
+    EXPECT_LT((std::as_const(before.frames)[f] - std::as_const(after.frames)[f]).cwiseAbs().maxCoeff(), 1e-4F);
+}
+
+TEST_F(Rework, BoundsPrintsEveryClipAndWritesATree) {
+  const Result bounds = run({"bounds", "rig.glb", "--json", "-o", "bounded.glb"});
+  ASSERT_EQ(bounds.status, 0) << bounds.err;
+  EXPECT_EQ(nlohmann::json::parse(bounds.out)["clips"].size(), read_rig(folder_ / "rig.glb").clips.size());
+  EXPECT_NE(text_of(folder_ / "bounded.glb").find("SINEW_bounds"), std::string::npos);
+}
+
+TEST_F(Rework, WhatCannotBeIsRefusedAndNothingIsWritten) {
+  expect_refused(2, "--triangles", {"lod", "rig.glb", "--triangles", "0", "-o", "r.glb"});
+  expect_refused(2, "only .glb holds several levels", {"lod", "rig.glb", "--levels", "2", "-o", "r.fbx"});
+  expect_refused(3, "is an input", {"lod", "rig.glb", "-o", "rig.glb"});
+  expect_refused(3, "nowhere.obj", {"transfer", "rig.glb", "nowhere.obj", "-o", "r.glb"});
+  expect_refused(2, "--degrees", {"transfer", "rig.glb", "walk.obj", "--degrees", "200", "-o", "r.glb"});
+  expect_refused(2, "either --rest or --displacements", {"edit", "rig.glb", "-o", "r.glb"});
+  expect_refused(3, "nowhere.npy", {"edit", "rig.glb", "--displacements", "nowhere.npy", "-o", "r.glb"});
+  expect_refused(2, "--corrections", {"edit", "rig.glb", "--rest", "walk.obj", "--corrections", "bend", "-o", "r.glb"});
+  expect_refused(2, ".glb", {"bounds", "rig.glb", "-o", "r.fbx"});
+}
+
+}  // namespace
+}  // namespace sinew

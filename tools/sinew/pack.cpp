@@ -1,0 +1,132 @@
+#include "sinew/pack/pack.h"
+
+#include <fmt/format.h>
+
+#include "commands.h"
+#include "inputs.h"
+#include "interrupt.h"
+#include "output.h"
+#include "report.h"
+#include "sinew/core/error.h"
+#include "sinew/evaluate/vertex_match.h"
+#include "sinew/io/output_file.h"
+
+namespace sinew::tool {
+namespace {
+
+struct PackRequest {
+  std::filesystem::path rig;
+  std::filesystem::path out;
+  std::string quality = "medium";
+  std::shared_ptr<SequenceInputs> examples;
+  PackOptions options;
+  bool json = false;
+};
+
+PackQuality quality_of(const std::string& name) {
+  return name == "low" ? PackQuality::low : name == "high" ? PackQuality::high : PackQuality::medium;
+}
+
+std::string bytes_text(std::size_t bytes) {
+  return fmt::format(std::locale("C"), "{}", bytes);
+}
+
+Json facts_of(const PackReport& report) {
+  Json parts = Json::array();
+  for (const PackedPart& part : report.parts)
+    parts.push_back({{"name", part.name},
+                     {"before", part.before},
+                     {"after", part.after},
+                     {"precision", part.precision},
+                     {"e_rms", part.e_rms},
+                     {"normal_degrees", part.normal_degrees}});
+  Json out{{"bytes", {{"before", report.bytes_before}, {"after", report.bytes_after}}}};
+  out["parts"] = std::move(parts);
+  out["allowed"] = {{"e_rms", report.allowed_e_rms}, {"normal_degrees", report.allowed_normals}};
+  out["before"] = tool::facts_of(report.before);
+  out["after"] = tool::facts_of(report.after);
+  out["dropped_bones"] = report.dropped_bones;
+  return out;
+}
+
+void print(const PackRequest& request, const PackReport& report, bool with_examples) {
+  std::vector<std::vector<std::string>> rows;
+  for (const PackedPart& part : report.parts)
+    rows.push_back({bytes_text(part.before), bytes_text(part.after), part.precision.empty() ? "" : part.precision,
+                    part.e_rms > 0 ? short_number(part.e_rms) : "",
+                    part.normal_degrees > 0 ? short_number(part.normal_degrees) : "", part.name});
+  rows.push_back({bytes_text(report.bytes_before), bytes_text(report.bytes_after), "", "", "", "all"});
+  print_table({"before", "after", "kept", "adds E", "adds °", "part"}, rows);
+  const std::string against = with_examples ? "the examples" : "what the rig poses";
+  fmt::print("\nE_RMS     {} -> {} against {}; {} was allowed\n", short_number(report.before.e_rms),
+             short_number(report.after.e_rms), against, short_number(report.allowed_e_rms));
+  fmt::print("normals   {}° -> {}° of the surfaces, {}° -> {}° as a player skins them\n",
+             short_number(report.before.normal_degrees), short_number(report.after.normal_degrees),
+             short_number(report.before.played_degrees), short_number(report.after.played_degrees));
+  fmt::print("size      {}: {:.1f} % of the same rig not packed\n", size_text(static_cast<double>(report.bytes_after)),
+             100.0 * static_cast<double>(report.bytes_after) / static_cast<double>(report.bytes_before));
+  if (report.dropped_bones > 0) fmt::print("left out  {} bones that nothing follows\n", report.dropped_bones);
+  (void)request;
+}
+
+void run(PackRequest request) {
+  std::vector<std::filesystem::path> all = request.examples->paths;
+  all.push_back(request.rig);
+  check_outputs({{"-o", request.out}}, all);
+  if (lower_extension(request.out) != ".glb")
+    throw Error(ErrorKind::usage, fmt::format("-o {}: packed rigs are .glb files", request.out.string()));
+  request.options.quality = quality_of(request.quality);
+  Rig rig = read_rig_file(request.rig);
+  const bool with_examples = !request.examples->paths.empty();
+  Sequence examples;
+  if (with_examples) {
+    examples = read_inputs(*request.examples);
+    if (!same_vertices(rig, examples)) rig = in_order_of(rig, match_vertices(rig, examples), examples);
+  }
+  PackReport report;
+  const std::vector<std::byte> bytes = pack_glb(rig, with_examples ? &examples : nullptr, request.options, report);
+  stop_if_interrupted("interrupted: nothing was written");
+  OutputFile file(request.out);
+  file.write(std::span<const std::byte>(bytes));
+  file.commit();
+  if (request.json)
+    fmt::print("{}\n", json_text(facts_of(report)));
+  else
+    print(request, report, with_examples);
+}
+
+}  // namespace
+
+void add_pack(CLI::App& app) {
+  CLI::App& command = *app.add_subcommand("pack", "The smallest GLB of a rig for engines, and what it costs");
+  auto request = std::make_shared<PackRequest>();
+  PackOptions& options = request->options;
+  command.add_option("RIG", request->rig, "A skinned model, " + rig_inputs())->required();
+  command.add_option("-o,--output", request->out, "The file to write, .glb")->required();
+  request->examples = std::make_shared<SequenceInputs>();
+  command.add_option("--examples", request->examples->paths,
+                     "SEQUENCE that the rig was made from: errors are held against it (what the rig itself poses)");
+  auto* const quality =
+      command.add_option("--quality", request->quality,
+                         "low, medium or high: 1.1, 1.02 or 1.005 of the rig's E_RMS; without examples "
+                         "0.05, 0.01 or 0.002 % of the diagonal");
+  quality->check(CLI::IsMember({"low", "medium", "high"}).description(""))->capture_default_str();
+  command.add_option("--max-error", options.max_error, "E_RMS that the packed file may have")
+      ->check(CLI::PositiveNumber.description(""));
+  command.add_flag("--lossless", options.lossless, "Reorder and compress only, every number as it is");
+  command.add_flag("--strip-textures", options.strip_textures, "Leave out images and what refers to them");
+  command.add_flag("--khr", options.khronos, "Name the compression KHR_meshopt_compression instead of EXT_");
+  command.add_flag("--safe-names", options.safe_names, "Names of letters, digits, _ and - only, for some engines");
+  command.add_option("--threads", options.threads, "Threads (all cores)")->check(CLI::Range(0, 4096));
+  command.add_flag("--json", request->json, "Print everything as JSON");
+  command.footer(R"(
+The file needs EXT_meshopt_compression and KHR_mesh_quantization: docs/shipping.md says what that means for each engine.
+
+Examples:
+  sinew pack rig.glb -o small.glb
+  sinew pack rig.glb --examples horse-gallop --quality high -o small.glb
+  sinew pack rig.fbx --max-error 3 -o small.glb)");
+  command.callback([request] { run(*request); });
+}
+
+}  // namespace sinew::tool
