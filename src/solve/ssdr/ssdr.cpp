@@ -65,7 +65,6 @@ RunOptions run_options(const SsdrOptions& options, int iterations, int influence
   run.tolerance = options.tolerance;
   run.influences = influences;
   run.bones.transforms = options.transforms;
-  run.reseed = true;
   return run;
 }
 
