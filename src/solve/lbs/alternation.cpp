@@ -12,10 +12,6 @@ namespace {
 constexpr int kEager = 12;
 constexpr int kPatient = 4;
 
-constexpr int kReseed = 4;  // iterations between two looks for bones without weight
-constexpr double kAlmostNothing =
-    1e-3;  // such a bone's sum of squared weights, relative to the mean number of vertices
-
 constexpr double kRise = 1e-10;  // a relative rise of the objective up to this is rounding
 
 double smoothness_value(const Problem& problem, const Smoothing& smoothing, const SparseWeights& weights) {
