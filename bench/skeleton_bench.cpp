@@ -6,10 +6,12 @@
 
 #include <CLI/CLI.hpp>
 #include <Eigen/Geometry>
+#include <cmath>
 #include <ctime>
 #include <filesystem>
 #include <map>
 #include <numbers>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>

@@ -20,6 +20,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.collections import PolyCollection
+from PIL import Image
 
 # Name, path below SINEW_DATA, further options of `solve`.
 CHARACTERS = [
@@ -164,7 +165,7 @@ def main():
 
     columns = min(3, len(rigs))
     rows = math.ceil(len(rigs) / columns)
-    figure, axes = plt.subplots(rows, 2 * columns, figsize=(4.2 * columns, 2.25 * rows), dpi=200, squeeze=False)
+    figure, axes = plt.subplots(rows, 2 * columns, figsize=(4.2 * columns, 2.25 * rows), dpi=160, squeeze=False)
     for cell in axes.flat:
         cell.axis("off")
     for i, (name, rig) in enumerate(rigs):
@@ -173,7 +174,8 @@ def main():
         draw(side, rig, [0, 0, -1], [1, 0, 0])
         front.set_title(f"{name}, {len(rig[2])} bones", fontsize=6, loc="left", pad=2)
     figure.subplots_adjust(left=0.005, right=0.995, top=0.985, bottom=0.005, wspace=0.01, hspace=0.07)
-    figure.savefig(options.out, pil_kwargs={"optimize": True})
+    figure.savefig(options.out)
+    Image.open(options.out).convert("RGB").quantize(96).save(options.out, optimize=True)
     print(options.out)
 
 

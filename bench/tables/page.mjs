@@ -117,7 +117,9 @@ export function svgOf(table, rows) {
   const high = Math.max(2, ...own.map(ratio));
   const X = (value) => left + ((Math.log(value) - Math.log(low)) / (Math.log(high) - Math.log(low))) * (width - left - 20);
   const text = (x, y, content, extra = '') => `<text x="${x}" y="${y}" ${extra}>${content.replace(/&/g, '&amp;').replace(/</g, '&lt;')}</text>`;
-  const ticks = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10].filter((tick) => tick >= low && tick <= high);
+  const wide = high / low > 1000;
+  const powers = Array.from({ length: 13 }, (_, i) => Number(`1e${i - 9}`));
+  const ticks = (wide ? powers : powers.flatMap((power) => [power, 2 * power, 5 * power])).filter((tick) => tick >= low && tick <= high);
   const parts = [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" font-family="sans-serif" font-size="11">`,
     '<style>.page{fill:#fff}text{fill:#333}.grid{stroke:#e3e6ea}.one{stroke:#888}@media(prefers-color-scheme:dark){.page{fill:#15181c}text{fill:#d8dce1}.grid{stroke:#31363d}}</style>',
@@ -125,7 +127,7 @@ export function svgOf(table, rows) {
   ];
   for (const tick of ticks) {
     parts.push(`<line x1="${X(tick)}" x2="${X(tick)}" y1="24" y2="${height - 18}" class="${tick === 1 ? 'one' : 'grid'}"/>`);
-    parts.push(text(X(tick), height - 5, String(tick), 'text-anchor="middle"'));
+    parts.push(text(X(tick), height - 5, String(Number(tick.toPrecision(1))), 'text-anchor="middle"'));
   }
   own.forEach((row, i) => {
     const y = 36 + i * step;

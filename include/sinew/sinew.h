@@ -31,6 +31,7 @@
 #include "sinew/io/checkpoint_file.h"
 #include "sinew/io/io.h"
 #include "sinew/make/character.h"
+#include "sinew/pack/engines.h"
 #include "sinew/pack/pack.h"
 #include "sinew/refine/corrections.h"
 #include "sinew/refine/reduce_weights.h"

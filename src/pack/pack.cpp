@@ -160,22 +160,35 @@ int exponent_of(double size) {
   return static_cast<int>(std::ceil(std::log2(std::max(1e-30, size))));
 }
 
+/// The finest step of numbers up to `largest` that 24 bits can count.
+int finest_step(double largest) {
+  return exponent_of(largest) - 22;
+}
+
+double largest(const std::vector<float>& track) {
+  double out = 0;
+  for (const float x : track) out = std::max(out, std::abs(static_cast<double>(x)));
+  return out;
+}
+
 /// The finest rounding of every part.
 Precision finest(const Rig& rig) {
   Precision out;
   out.cells = 65535;
   out.weight_one = 65535;
   out.normal_bits = 12;
-  out.rotation_bits = 16;
   out.translation_step = exponent_of(bounding_box_diagonal(rig.rest.positions)) - 20;
   out.scale_step = -20;
+  for (const gltf::BoneTracks& track : gltf::bone_tracks(rig, gltf::has_hierarchy(rig))) {
+    out.translation_step = std::max(out.translation_step, finest_step(largest(track.translation)));
+    out.scale_step = std::max(out.scale_step, finest_step(largest(track.scale)));
+  }
   out.round_translations = out.round_scales = true;
-  out.morph_levels = 127;
+  out.morph_levels = 32767;
   return out;
 }
 
-std::vector<Ladder> ladders_of(const Rig& rig) {
-  const Precision base = finest(rig);
+std::vector<Ladder> ladders_of(const Rig& rig, const Precision& base) {
   const auto ladder = [&](const char* name, void (*apply)(const Precision&, Precision&)) {
     Ladder out{name, apply, {}, 0};
     out.rungs.push_back({base, 0, 0, 0, ""});
@@ -212,34 +225,36 @@ std::vector<Ladder> ladders_of(const Rig& rig) {
   }
   out.push_back(
       ladder("rotations", [](const Precision& from, Precision& to) { to.rotation_bits = from.rotation_bits; }));
-  out.back().rungs[0].text = "16 bits";
-  for (int bits = 15; bits >= 8; --bits) {
+  out.back().rungs[0].text = "float";
+  for (int bits = 16; bits >= 8; --bits) {
     Precision p = base;
     p.rotation_bits = bits;
     add(out.back(), p, fmt::format("{} bits", bits));
   }
   out.push_back(ladder("translations",
                        [](const Precision& from, Precision& to) { to.translation_step = from.translation_step; }));
-  out.back().rungs[0].text = "20 bits";
+  const double size = bounding_box_diagonal(rig.rest.positions);
+  const auto of_size = [&](int step) { return fmt::format("1/{:.0f} of size", size * std::ldexp(1.0, -step)); };
+  out.back().rungs[0].text = of_size(base.translation_step);
   for (int coarser = 1; coarser <= 12; ++coarser) {
     Precision p = base;
     p.translation_step += coarser;
-    add(out.back(), p, fmt::format("{} bits", 20 - coarser));
+    add(out.back(), p, of_size(p.translation_step));
   }
   if (rig.transforms == Transforms::affine) {
     out.push_back(ladder("scales", [](const Precision& from, Precision& to) { to.scale_step = from.scale_step; }));
-    out.back().rungs[0].text = "20 bits";
-    for (int step = -18; step <= -6; ++step) {
+    out.back().rungs[0].text = fmt::format("1/{:.0f}", std::ldexp(1.0, -base.scale_step));
+    for (int step = base.scale_step + 2; step <= -6; ++step) {
       Precision p = base;
       p.scale_step = step;
-      add(out.back(), p, fmt::format("{} bits", -step));
+      add(out.back(), p, fmt::format("1/{:.0f}", std::ldexp(1.0, -step)));
     }
   }
   if (rig.corrections) {
     out.push_back(
         ladder("morph offsets", [](const Precision& from, Precision& to) { to.morph_levels = from.morph_levels; }));
-    out.back().rungs[0].text = "±127";
-    for (const int levels : {90, 64, 45, 32, 23, 16, 11, 8, 6, 4, 3, 2}) {
+    out.back().rungs[0].text = "±32767";
+    for (const int levels : {4096, 1024, 256, 127, 90, 64, 45, 32, 23, 16, 11, 8, 6, 4, 3, 2}) {
       Precision p = base;
       p.morph_levels = levels;
       add(out.back(), p, fmt::format("±{}", levels));
@@ -274,8 +289,7 @@ void measure(const Work& work, const Errors& exact, double e_bound, double norma
   }
 }
 
-Precision chosen(const Rig& rig, const std::vector<Ladder>& ladders, int normal_bits) {
-  Precision out = finest(rig);
+Precision chosen(Precision out, const std::vector<Ladder>& ladders, int normal_bits) {
   for (const Ladder& ladder : ladders) ladder.apply(ladder.rungs[ladder.chosen].precision, out);
   out.normal_bits = normal_bits;
   return out;
@@ -368,12 +382,12 @@ std::vector<std::byte> pack_within(Work& work, PackReport& report) {
   const Errors exact = work.errors(work.rig);
   double e_bound = squares(report.allowed_e_rms, report.before.e_rms);
   double normal_bound = squares(report.allowed_normals, report.before.normal_degrees);
-  std::vector<Ladder> ladders = ladders_of(work.rig);
+  std::vector<Ladder> ladders = ladders_of(work.rig, base);
   measure(work, exact, e_bound, normal_bound, ladders);
   const int normal_bits = bits_of_normals(work, allowance(work.options.quality).normals_file);
   for (int attempt = 0; attempt < 12; ++attempt) {
     share_out(e_bound, normal_bound, ladders);
-    const std::vector<std::byte> bytes = work.file(work.rounded(chosen(work.rig, ladders, normal_bits)));
+    const std::vector<std::byte> bytes = work.file(work.rounded(chosen(base, ladders, normal_bits)));
     report.after = errors_of(bytes, work);
     const bool fits =
         report.after.e_rms <= report.allowed_e_rms && report.after.normal_degrees <= report.allowed_normals;

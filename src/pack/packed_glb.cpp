@@ -326,7 +326,11 @@ class Writer {
         for (std::size_t i = 0; i < piece.point.size(); ++i) {
           const Index v = piece.point[i];
           if (rounded) {
-            for (Eigen::Index c = 0; c < 3; ++c) stream.put(static_cast<std::int8_t>((*cells)(c, v)));
+            for (Eigen::Index c = 0; c < 3; ++c)
+              if (!normal && wide_morphs_)
+                stream.put(static_cast<std::int16_t>((*cells)(c, v)));
+              else
+                stream.put(static_cast<std::int8_t>((*cells)(c, v)));
             stream.pad();
             values.col(index(i)) = cells->col(v).cast<double>();
           } else {
@@ -334,8 +338,8 @@ class Writer {
             values.col(index(i)) = points.col(v).cast<double>();
           }
         }
-        const std::size_t accessor =
-            stream.accessor(out_, from, rounded ? Component::i8 : Component::f32, "VEC3", rounded && normal);
+        const Component whole = !rounded ? Component::f32 : !normal && wide_morphs_ ? Component::i16 : Component::i8;
+        const std::size_t accessor = stream.accessor(out_, from, whole, "VEC3", rounded && normal);
         if (!normal) bounds(out_, accessor, values);
         return accessor;
       };
@@ -427,7 +431,9 @@ class Writer {
                   Use::vertices, power_of_two(rounded_.precision.weight_one) ? "EXPONENTIAL" : ""};
   Stream uvs_{8, Use::vertices, plain_uvs_ ? "" : "EXPONENTIAL"};
   Stream colors_{plain_colors_ ? 16U : 4U, Use::vertices};
-  Stream morph_positions_{rounded_.morphs.empty() ? 12U : 4U, Use::vertices};
+  bool wide_morphs_ = std::any_of(rounded_.morphs.begin(), rounded_.morphs.end(),
+                                  [](const RoundedMorph& morph) { return morph.offsets.cwiseAbs().maxCoeff() > 127; });
+  Stream morph_positions_{rounded_.morphs.empty() ? 12U : wide_morphs_ ? 8U : 4U, Use::vertices};
   Stream morph_normals_{rounded_.morphs.empty() ? 12U : 4U, Use::vertices};
 };
 

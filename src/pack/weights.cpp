@@ -7,15 +7,17 @@
 
 #include "core/index.h"
 #include "math/parallel.h"
+#include "sinew/core/bounds.h"
 
 // With a_b(f) the place of a vertex in frame f if bone b alone moved it, and y(f) where it is to be, a row of weights
 // that sums to 1 misses by sum_f |sum_b w_b (a_b - y)|² = wᵀ G w.
 namespace sinew::pack {
 namespace {
 
-constexpr std::size_t kGrain = 256;  // vertices
-constexpr int kReach = 4;            // of whole numbers, around those that rounding gives
-constexpr double kRestPull = 0.02;   // towards the rest pose as it was, as a share of the frames
+constexpr std::size_t kGrain = 256;   // vertices
+constexpr int kReach = 4;             // of whole numbers, around those that rounding gives
+constexpr double kRestChange = 5e-4;  // of the diagonal: vertices can still be told by their place
+constexpr double kRestPull = 0.02;    // towards the rest pose as it was, as a share of the frames
 
 /// One vertex while its row is rounded.
 struct Row {
@@ -204,6 +206,7 @@ Points refit_rest(const Rig& rig, const FitFrames& fit, int threads) {
   Points out = rig.rest.positions;
   if (fit.frames.empty()) return out;
   const auto slots = static_cast<std::size_t>(rig.weights.influences);
+  const double most = kRestChange * bounding_box_diagonal(rig.rest.positions);
   parallel_for(rig.vertex_count(), kGrain, threads, [&](std::size_t begin, std::size_t end) {
     for (std::size_t v = begin; v < end; ++v) {
       const double pull = kRestPull * static_cast<double>(fit.frames.size());
@@ -221,7 +224,9 @@ Points refit_rest(const Rig& rig, const FitFrames& fit, int threads) {
         A += T.leftCols<3>().transpose() * T.leftCols<3>();
         b += T.leftCols<3>().transpose() * missing;
       }
-      out.col(index(v)) = (p + A.ldlt().solve(b)).cast<float>();
+      Eigen::Vector3d change = A.ldlt().solve(b);
+      if (change.norm() > most) change *= most / change.norm();
+      out.col(index(v)) = (p + change).cast<float>();
     }
   });
   return out;

@@ -165,6 +165,33 @@ TEST_F(FirstSteps, CompressionThatDoesNotPayIsWrittenOnlyWhenForced) {
   EXPECT_EQ(run({"compress", "sparse.glb", "-o", "small.glb", "--force"}).status, 0);
 }
 
+TEST_F(FirstSteps, APackedRigIsSmallerAndAsGoodAsItsTableSays) {
+  ASSERT_EQ(run({"solve", "walk.pc2", "-o", "rig.glb", "--bones", "8"}).status, 0);
+  const Result packed = run({"pack", "rig.glb", "--examples", "walk.pc2", "--json", "-o", "small.glb"});
+  ASSERT_EQ(packed.status, 0) << packed.err;
+  const auto facts = nlohmann::json::parse(packed.out);
+  EXPECT_EQ(facts["bytes"]["after"], fs::file_size(folder_ / "small.glb"));
+  EXPECT_LT(fs::file_size(folder_ / "small.glb"), fs::file_size(folder_ / "rig.glb") / 2);
+  const Result judged = run({"evaluate", "small.glb", "walk.pc2", "--json"});
+  ASSERT_EQ(judged.status, 0) << judged.err;
+  const auto found = nlohmann::json::parse(judged.out);
+  EXPECT_EQ(found["matched"]["vertices"], sequence_.vertex_count());
+  EXPECT_EQ(found["errors"]["e_rms"], facts["after"]["e_rms"]);
+  EXPECT_LE(found["errors"]["e_rms"].get<double>(), 1.02 * facts["before"]["e_rms"].get<double>());
+}
+
+TEST_F(FirstSteps, PackingKeepsToTheEngineOrSaysWhyNot) {
+  ASSERT_EQ(run({"solve", "walk.pc2", "-o", "eight.glb", "--bones", "8", "--influences", "8"}).status, 0);
+  const Result three = run({"pack", "eight.glb", "--target", "three", "-o", "three.glb"});
+  ASSERT_EQ(three.status, 0) << three.err;
+  EXPECT_NE(three.err.find("became 4"), std::string::npos) << three.err;
+  EXPECT_LE(used_influences(read_rig(folder_ / "three.glb").weights), 4);
+  ASSERT_EQ(run({"solve", "walk.pc2", "-o", "soft.glb", "--bones", "8", "--transforms", "affine"}).status, 0);
+  expect_refused(4, "stretch unevenly", {"pack", "soft.glb", "--target", "unreal", "-o", "out.glb"});
+  expect_refused(2, "--target", {"pack", "soft.glb", "--target", "flash", "-o", "out.glb"});
+  expect_refused(2, ".glb", {"pack", "soft.glb", "-o", "out.fbx"});
+}
+
 TEST_F(FirstSteps, APageIsMadeOnlyOfWhatItCanShowAndAsSmallAsAsked) {
   write("broken.glb", "glTF\x02");
   expect_refused(3, "broken.glb", {"view", "broken.glb", "-o", "page.html"});

@@ -15,6 +15,7 @@
 #include "sinew/io/pc2.h"
 #include "sinew/io/two_layer_gltf.h"
 #include "sinew/io/usd.h"
+#include "sinew/pack/pack.h"
 
 namespace {
 
@@ -235,6 +236,8 @@ int main(int argc, char** argv) {
   write_bytes(folder / "ply/binary.ply", binary_ply());
   const Rig layered = two_layer_rig(small);
   write_glb(folder / "gltf/two_layer.glb", layered);
+  PackReport report;
+  write_bytes(folder / "gltf/pack.glb", pack_glb(small_rig(small), nullptr, {}, report));
   write_glb(folder / "gltf/packed.glb", layered, {}, std::vector{two_layer_extension(layered, true)});
   Rig rigid = small_rig(small);
   rigid.transforms = Transforms::rigid;

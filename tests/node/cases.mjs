@@ -34,7 +34,12 @@ export function takeApart(bytes) {
 /** The same as one .glb without materials and textures: decoding images needs a browser. */
 export function withoutLooks(bytes) {
   const { json, binary } = takeApart(bytes);
-  for (const key of ['materials', 'textures', 'images', 'samplers', 'extensionsUsed']) delete json[key];
+  for (const key of ['materials', 'textures', 'images', 'samplers']) delete json[key];
+  for (const key of ['extensionsUsed', 'extensionsRequired']) {
+    const kept = (json[key] ?? []).filter((name) => /mesh_quantization|meshopt/.test(name));
+    if (kept.length > 0) json[key] = kept;
+    else delete json[key];
+  }
   for (const mesh of json.meshes) for (const primitive of mesh.primitives) delete primitive.material;
   const text = Buffer.from(JSON.stringify(json));
   const padded = Buffer.concat([text, Buffer.alloc((4 - (text.length % 4)) % 4, 0x20)]);

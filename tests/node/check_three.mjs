@@ -11,6 +11,7 @@ const { GLTFLoader } = await import('three/examples/jsm/loaders/GLTFLoader.js');
 const { MeshoptDecoder } = await import('three/examples/jsm/libs/meshopt_decoder.module.js');
 
 const kTolerance = 1e-5;
+const kRounded = 3e-5;  // quaternions of 16 bits are off unit length, and three.js scales them between keys
 const models = process.argv[3] === 'models';
 
 function surfacesOf(entry, json, gltf) {
@@ -46,7 +47,7 @@ if (models && cases.length === 0) {
 }
 await runCases(cases, async (entry) => {
   if (entry.influences > 4) return { note: `${entry.influences} influences: not for three.js` };
-  if (entry.name === 'points') return { note: 'three.js does not skin points' };
+  if (entry.name.endsWith('points')) return { note: 'three.js does not skin points' };
   const { json, bytes } = withoutLooks(readFileSync(entry.file));
   const buffer = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length);
   const gltf = await new GLTFLoader().setMeshoptDecoder(MeshoptDecoder).parseAsync(buffer, '');
@@ -69,7 +70,7 @@ await runCases(cases, async (entry) => {
     if (!(difference <= largest)) [largest, worst] = [difference, f];
   }
   return {
-    problem: largest <= kTolerance ? '' : `frame ${worst} differs by ${largest} of the diagonal`,
+    problem: largest <= (/^packed-(?!lossless)/.test(entry.name) ? kRounded : kTolerance) ? '' : `frame ${worst} differs by ${largest} of the diagonal`,
     note: `${entry.frames.length} frames, largest difference ${largest.toExponential(1)}`,
   };
 });

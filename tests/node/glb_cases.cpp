@@ -13,6 +13,7 @@
 #include "sinew/core/error.h"
 #include "sinew/io/gltf.h"
 #include "sinew/io/output_file.h"
+#include "sinew/pack/pack.h"
 #include "sinew/refine/corrections.h"
 #include "sinew/rework/bounds.h"
 #include "sinew/rework/lod.h"
@@ -55,6 +56,22 @@ void write_case(const fs::path& folder, const std::string& name, const sinew::Ri
   sinew::Sequence sequence = sinew::pose_all(rig);
   if (sequence.frame_count() == 0) sequence = sinew::read_gltf_sequence(file);
   describe(folder, name, file, sequence, {}, rig.weights.influences);
+}
+
+/// The same rig packed, with our positions of what that file says.
+void write_packed(const fs::path& folder, const std::string& name, const sinew::Rig& rig) {
+  if (rig.frame_count() == 0) return;
+  for (const bool lossless : {false, true}) {
+    sinew::PackOptions options;
+    options.lossless = lossless;
+    sinew::PackReport report;
+    const std::string label = fmt::format("packed-{}{}", lossless ? "lossless-" : "", name);
+    const fs::path file = folder / (label + ".glb");
+    sinew::OutputFile out(file);
+    out.write(std::span<const std::byte>(sinew::pack_glb(rig, nullptr, options, report)));
+    out.commit();
+    describe(folder, label, file, sinew::read_gltf_sequence(file), {}, rig.weights.influences);
+  }
 }
 
 /// Rigs as solvers make them: negative weights carried by mirrored helper bones, and corrections as morph targets.
@@ -124,7 +141,10 @@ int main(int count, char** arguments) {
   try {
     fs::remove_all(arguments[1]);
     fs::create_directories(arguments[1]);
-    for (const auto& entry : sinew::test::gltf_cases()) write_case(arguments[1], entry.name, entry.rig);
+    for (const auto& entry : sinew::test::gltf_cases()) {
+      write_case(arguments[1], entry.name, entry.rig);
+      write_packed(arguments[1], entry.name, entry.rig);
+    }
     write_solved(arguments[1]);
     write_reworked(arguments[1]);
     const char* data = std::getenv("SINEW_DATA");

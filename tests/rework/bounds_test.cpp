@@ -212,7 +212,7 @@ TEST(BoundsTree, NoQueryMissesWhatBruteForceFinds) {
 TEST(BoundsTree, DISABLED_AMillionQueriesMissNothing) {
   std::uint32_t seed = 1000;
   int asked = 0;
-  while (asked < 250000)  // four questions each
+  while (asked < 290000)  // four questions each; a tenth are of rigs without triangles, which answer at once
     for (const Rig& rig : rigs())
       for (std::size_t f = 0; f < rig.frame_count(); ++f, asked += 250) ask(rig, f, 250, ++seed);
 }

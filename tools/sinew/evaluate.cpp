@@ -193,7 +193,8 @@ void add_evaluate(CLI::App& app) {
   auto* const json = command.add_flag("--json", request->json, "Print everything as JSON, errors per frame included");
   command.add_flag("--per-vertex", request->per_vertex, "With --json: errors per vertex too")->needs(json);
   command.footer(sequence_help() + R"(
-What the figures mean: docs/conventions.md.
+What the figures mean: docs/conventions.md. Vertices that another tool has put in another order, split, merged or rounded
+are matched by place, and by motion where that does not tell.
 
 Examples:
   sinew evaluate horse.glb horse-gallop

@@ -6,10 +6,12 @@
 #include "inputs.h"
 #include "interrupt.h"
 #include "output.h"
+#include "reduce.h"
 #include "report.h"
 #include "sinew/core/error.h"
 #include "sinew/evaluate/vertex_match.h"
 #include "sinew/io/output_file.h"
+#include "sinew/pack/engines.h"
 
 namespace sinew::tool {
 namespace {
@@ -18,17 +20,45 @@ struct PackRequest {
   std::filesystem::path rig;
   std::filesystem::path out;
   std::string quality = "medium";
+  std::string target;  // an engine; empty: any
   std::shared_ptr<SequenceInputs> examples;
   PackOptions options;
   bool json = false;
 };
+
+std::vector<std::string> engine_names() {
+  std::vector<std::string> out;
+  for (const Engine& engine : engines()) out.emplace_back(engine.name);
+  return out;
+}
+
+/// The rig as the engine takes it; what is done to it, and what that costs, goes to stderr.
+Rig within_limits(Rig rig, const Sequence& target, const Engine& engine, PackRequest& request) {
+  const auto refuse = [&](const std::string& sentence) {
+    throw Error(ErrorKind::unusable, fmt::format("{}: {}", engine.name, sentence));
+  };
+  if (rig.bone_count() > static_cast<std::size_t>(engine.bones))
+    refuse(fmt::format("a mesh may have {} bones, the rig has {}; solve with --bones {}", engine.bones,
+                       rig.bone_count(), engine.bones));
+  if (rig.transforms == Transforms::affine && !engine.shear)
+    refuse("bones that stretch unevenly do not survive its import; solve with rigid bones (--transforms rigid)");
+  request.options.safe_names = request.options.safe_names || engine.safe_names;
+  if (used_influences(rig.weights) <= engine.influences) return rig;
+  const double before = evaluate(rig, target, request.options.threads).e_rms;
+  const int influences = used_influences(rig.weights);
+  rig = with_influences(rig, target, engine.influences, request.options.threads);
+  fmt::print(stderr, "sinew: {}: {} influences per vertex became {}: E_RMS {} -> {}\n", engine.name, influences,
+             engine.influences, short_number(before),
+             short_number(evaluate(rig, target, request.options.threads).e_rms));
+  return rig;
+}
 
 PackQuality quality_of(const std::string& name) {
   return name == "low" ? PackQuality::low : name == "high" ? PackQuality::high : PackQuality::medium;
 }
 
 std::string bytes_text(std::size_t bytes) {
-  return fmt::format(std::locale("C"), "{}", bytes);
+  return fmt::to_string(bytes);
 }
 
 Json facts_of(const PackReport& report) {
@@ -49,7 +79,7 @@ Json facts_of(const PackReport& report) {
   return out;
 }
 
-void print(const PackRequest& request, const PackReport& report, bool with_examples) {
+void print(const PackReport& report, bool with_examples) {
   std::vector<std::vector<std::string>> rows;
   for (const PackedPart& part : report.parts)
     rows.push_back({bytes_text(part.before), bytes_text(part.after), part.precision.empty() ? "" : part.precision,
@@ -66,7 +96,22 @@ void print(const PackRequest& request, const PackReport& report, bool with_examp
   fmt::print("size      {}: {:.1f} % of the same rig not packed\n", size_text(static_cast<double>(report.bytes_after)),
              100.0 * static_cast<double>(report.bytes_after) / static_cast<double>(report.bytes_before));
   if (report.dropped_bones > 0) fmt::print("left out  {} bones that nothing follows\n", report.dropped_bones);
-  (void)request;
+}
+
+/// For engines that read neither the compression nor rounded attributes.
+void write_plain(const Rig& rig, const Sequence& target, const PackRequest& request) {
+  WriteOptions write;
+  write.safe_names = request.options.safe_names;
+  const Written written = write_result(request.out, rig, target, {.threads = request.options.threads, .write = write});
+  if (request.json) {
+    Json out{{"bytes", {{"after", written.bytes}}}};
+    out["after"] = tool::facts_of(written.errors);
+    fmt::print("{}\n", json_text(out));
+    return;
+  }
+  fmt::print("size      {}: {} reads no compressed files, so this one is not\n",
+             size_text(static_cast<double>(written.bytes)), request.target);
+  fmt::print("E_RMS     {}\n", short_number(written.errors.e_rms));
 }
 
 void run(PackRequest request) {
@@ -83,6 +128,10 @@ void run(PackRequest request) {
     examples = read_inputs(*request.examples);
     if (!same_vertices(rig, examples)) rig = in_order_of(rig, match_vertices(rig, examples), examples);
   }
+  const Engine* const engine = find_engine(request.target);
+  if (engine != nullptr)
+    rig = within_limits(std::move(rig), with_examples ? examples : pose_all(rig), *engine, request);
+  if (engine != nullptr && !engine->meshopt) return write_plain(rig, with_examples ? examples : pose_all(rig), request);
   PackReport report;
   const std::vector<std::byte> bytes = pack_glb(rig, with_examples ? &examples : nullptr, request.options, report);
   stop_if_interrupted("interrupted: nothing was written");
@@ -92,7 +141,7 @@ void run(PackRequest request) {
   if (request.json)
     fmt::print("{}\n", json_text(facts_of(report)));
   else
-    print(request, report, with_examples);
+    print(report, with_examples);
 }
 
 }  // namespace
@@ -113,6 +162,10 @@ void add_pack(CLI::App& app) {
   quality->check(CLI::IsMember({"low", "medium", "high"}).description(""))->capture_default_str();
   command.add_option("--max-error", options.max_error, "E_RMS that the packed file may have")
       ->check(CLI::PositiveNumber.description(""));
+  command
+      .add_option("--target", request->target,
+                  fmt::format("The engine whose limits to keep: {} (none)", one_of(engine_names())))
+      ->check(CLI::IsMember(engine_names()).description(""));
   command.add_flag("--lossless", options.lossless, "Reorder and compress only, every number as it is");
   command.add_flag("--strip-textures", options.strip_textures, "Leave out images and what refers to them");
   command.add_flag("--khr", options.khronos, "Name the compression KHR_meshopt_compression instead of EXT_");
@@ -125,6 +178,7 @@ The file needs EXT_meshopt_compression and KHR_mesh_quantization: docs/shipping.
 Examples:
   sinew pack rig.glb -o small.glb
   sinew pack rig.glb --examples horse-gallop --quality high -o small.glb
+  sinew pack dense.glb --target three -o web.glb
   sinew pack rig.fbx --max-error 3 -o small.glb)");
   command.callback([request] { run(*request); });
 }

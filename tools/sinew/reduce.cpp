@@ -1,3 +1,5 @@
+#include "reduce.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -120,6 +122,14 @@ void run(ReduceRequest request) {
 }
 
 }  // namespace
+
+Rig with_influences(const Rig& rig, const Sequence& target, int influences, int threads) {
+  ReduceRequest request;
+  request.options.influences = influences;
+  request.options.threads = threads;
+  request.options.method = reduce_method(request.method);
+  return reduce(rig, target, request).rig;
+}
 
 void add_reduce(CLI::App& app) {
   CLI::App& command = *app.add_subcommand("reduce", "Fewer influences per vertex, and what that costs");

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "solve/lbs/bone_moves.h"
 #include "solve/lbs/saved_fit.h"
 
 namespace sinew::lbs {
@@ -12,10 +11,6 @@ namespace {
 /// Exchanges of bones pay mostly early: after the first iterations of a run only every kPatient-th vertex tries one.
 constexpr int kEager = 12;
 constexpr int kPatient = 4;
-
-constexpr int kReseed = 4;  // iterations between two looks for bones without weight
-constexpr double kAlmostNothing =
-    1e-3;  // such a bone's sum of squared weights, relative to the mean number of vertices
 
 constexpr double kRise = 1e-10;  // a relative rise of the objective up to this is rounding
 
@@ -87,24 +82,6 @@ RunPlace saved_run(const Problem& problem, const SolveState& saved, FitState& st
   return place;
 }
 
-/// Gives a bone that almost nothing follows the motion that would gain most; the step from there counts only when the
-/// objective falls. False: there is no such bone.
-bool reseed(const Problem& problem, const RunOptions& options, int iteration, const FitState& state,
-            Eigen::MatrixXd& start) {
-  if (!options.update_bones || state.sums.S.cols() != state.D.cols()) return false;
-  const double little = kAlmostNothing * static_cast<double>(problem.vertex_count()) / state.bones();
-  for (int b = 0; b < state.bones(); ++b) {
-    const bool locked = !options.bones.locked.empty() && options.bones.locked[static_cast<std::size_t>(b)] != 0;
-    if (locked || state.sums.S(4 * b + 3, 4 * b + 3) > little) continue;
-    const double whole[] = {1};
-    start = state.D;
-    start.middleCols<4>(4 * b) =
-        propose_bones(problem, state, 1, options.bones.transforms, whole, static_cast<std::uint64_t>(iteration));
-    return true;
-  }
-  return false;
-}
-
 RunEnd iterate(const Problem& problem, const RunOptions& options, RunPlace place, FitState& state) {
   Eigen::MatrixXd& previous = place.previous;
   double& momentum = place.momentum;
@@ -123,8 +100,6 @@ RunEnd iterate(const Problem& problem, const RunOptions& options, RunPlace place
         if (options.bones.locked[b] != 0) start.middleCols<4>(column) = state.D.middleCols<4>(column);
       }
     }
-    const bool looks = options.reseed && iteration % kReseed == kReseed - 1;
-    if (looks && reseed(problem, options, iteration, state, start)) momentum = 1;
     next.weights = state.weights;
     next.waits = state.waits;
     step(problem, options, iteration, start, next);

@@ -34,7 +34,6 @@ struct RunOptions {
   int swap_period = 1;
   int thorough_period = 0;
   bool patient = false;  // vertices wait longer after every exchange that did not pay, across runs
-  bool reseed = false;   // a bone that almost nothing follows is begun anew where that pays [LeDeng2012]
   Work* work = nullptr;  // may be null: what the run spends, and how much it may
   bool update_weights = true;
   bool update_bones = true;

@@ -47,6 +47,8 @@ struct SearchPlace {
   int heat = 0;   // moves of every start in this heat
   int begun = 0;  // starts and kicks
   int batches = 0;
+  double tried = 0;  // moves so far, and what they took
+  double took = 0;
 };
 
 /// Takes a start away from where all begin: the first stays, the others come from more rigid parts than there are to
@@ -123,7 +125,7 @@ int batch_size(const Chain& chain) {
 
 /// What a move takes about.
 std::uint64_t move_work(const Problem& problem, const SearchOptions& options, int bones) {
-  return 40 * iteration_work(problem, bones, options.run.influences + 2, problem.vertex_count() / 3);
+  return 70 * iteration_work(problem, bones, options.run.influences + 2, problem.vertex_count() / 3);
 }
 
 /// The whole search, between whose batches it can be saved.
@@ -151,6 +153,16 @@ class Search {
   void spend(const Work& work) const {
     if (options_.budget != nullptr) options_.budget->spend(work.done);
   }
+  void spend_move(const Work& work) {
+    spend(work);
+    place_.tried += 1;
+    place_.took += static_cast<double>(work.done);
+  }
+  /// What a move will take, with some room: as those before, or a guess.
+  std::uint64_t next_move() const {
+    if (place_.tried < 4) return move_work(problem_, options_, initial_.bones());
+    return static_cast<std::uint64_t>(1.3 * place_.took / place_.tried);
+  }
   void after_batch() {
     ++place_.batches;
     keep(options_.checkpoint, options_.phase, place_.batches, [&](SavedArrays& arrays) { save(arrays); });
@@ -161,7 +173,7 @@ class Search {
 
   /// As many starts as leave most of the budget for what follows.
   void open() {
-    const std::uint64_t move = move_work(problem_, options_, initial_.bones());
+    const std::uint64_t move = next_move();
     int starts = options_.starts;
     while (starts > 1 && !affords(12 * static_cast<std::uint64_t>(starts) * move)) starts /= 2;
     place_.chains.resize(static_cast<std::size_t>(starts));
@@ -178,7 +190,7 @@ class Search {
   /// One move of every start still in it.
   void heat() {
     std::vector<Chain>& chains = place_.chains;
-    const std::uint64_t move = move_work(problem_, options_, initial_.bones());
+    const std::uint64_t move = next_move();
     const bool more = affords(chains.size() * move);
     if (more) {
       std::vector<std::vector<Trial>> trials(chains.size());
@@ -186,7 +198,7 @@ class Search {
         trials[i].push_back(try_move(problem_, options_, chains[i], 0));
       });
       for (std::size_t i = 0; i < chains.size(); ++i) {
-        spend(trials[i].front().work);
+        spend_move(trials[i].front().work);
         judge(trials[i], chains[i]);
       }
     }
@@ -204,7 +216,7 @@ class Search {
   bool climb() {
     std::vector<Chain>& chains = place_.chains;
     if (chains.front().state.value <= kExact * problem_.total_energy()) return false;
-    const std::uint64_t move = move_work(problem_, options_, initial_.bones());
+    const std::uint64_t move = next_move();
     if (chains.back().failures >= (chains.size() > 1 ? kKicked : options_.patience)) {
       if (chains.size() > 1) {
         if (chains[1].state.value < chains[0].state.value) std::swap(chains[0], chains[1]);
@@ -220,7 +232,7 @@ class Search {
       parallel_for(batch.size(), 1, options_.threads, [&](std::size_t i, std::size_t) {
         batch[i] = try_move(problem_, options_, chains.back(), static_cast<int>(i));
       });
-      for (const Trial& trial : batch) spend(trial.work);
+      for (const Trial& trial : batch) spend_move(trial.work);
       judge(batch, chains.back());
     }
     after_batch();
@@ -260,8 +272,9 @@ std::string chain_name(std::size_t i) {
 
 void Search::save(SavedArrays& arrays) const {
   save_fit(initial_, "", arrays);
-  arrays["place"] = numbers({place_.heats ? 1.0 : 0.0, static_cast<double>(place_.heat),
-                             static_cast<double>(place_.begun), static_cast<double>(place_.batches)});
+  arrays["place"] =
+      numbers({place_.heats ? 1.0 : 0.0, static_cast<double>(place_.heat), static_cast<double>(place_.begun),
+               static_cast<double>(place_.batches), place_.tried, place_.took});
   Eigen::MatrixXd& chains = arrays["chains"] = Eigen::MatrixXd(3, static_cast<Eigen::Index>(place_.chains.size()));
   for (std::size_t i = 0; i < place_.chains.size(); ++i) {
     const Chain& chain = place_.chains[i];
@@ -276,9 +289,9 @@ void Search::take(const SavedArrays& arrays) {
   const auto fit = [&](const std::string& prefix) {
     return saved_fit(arrays, prefix, problem_.frame_count(), problem_.vertex_count());
   };
-  const Eigen::MatrixXd& place = saved_array(arrays, "place", 4, 1);
+  const Eigen::MatrixXd& place = saved_array(arrays, "place", 6, 1);
   const Eigen::MatrixXd& chains = saved_array(arrays, "chains", 3, -1);
-  if (place.minCoeff() < 0 || place.maxCoeff() > 1e9 || chains.cols() == 0 || chains.minCoeff() < 0 ||
+  if (place.minCoeff() < 0 || place.topRows(5).maxCoeff() > 1e9 || chains.cols() == 0 || chains.minCoeff() < 0 ||
       chains.maxCoeff() > 1e9)
     throw Error(ErrorKind::input, "checkpoint: the place of its search does not exist");
   initial_ = fit("");
@@ -286,6 +299,8 @@ void Search::take(const SavedArrays& arrays) {
   place_.heat = static_cast<int>(place(1));
   place_.begun = static_cast<int>(place(2));
   place_.batches = static_cast<int>(place(3));
+  place_.tried = place(4);
+  place_.took = std::min(place(5), 1e18);
   for (Eigen::Index i = 0; i < chains.cols(); ++i) {
     const std::string name = chain_name(static_cast<std::size_t>(i));
     place_.chains.push_back({fit(name), fit(name + "walk "), static_cast<int>(chains(0, i)),

@@ -322,7 +322,12 @@ Anatomy anatomy_of(const RootedTree& tree, const BoneShapes& shapes, const std::
     const Eigen::Vector3d way = all.tip.col(b) - hips;
     return out.forward.dot(way) + way.y();
   };
-  std::vector<bool> open = trunk;
+  std::vector<bool> open(trunk.size(), false);  // of the trunk, but for ends that have half of no vertex
+  for (auto b = view.order.rbegin(); b != view.order.rend(); ++b) {
+    const auto& below = view.children[at(*b)];
+    open[at(*b)] = trunk[at(*b)] && (shapes.leads[at(*b)] ||
+                                     std::any_of(below.begin(), below.end(), [&](int c) { return open[at(c)]; }));
+  }
   std::vector<int> body{out.root};
   body.insert(body.end(), out.spine.begin(), out.spine.end());
   for (const int b : body) open[at(b)] = false;

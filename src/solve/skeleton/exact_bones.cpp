@@ -1,8 +1,11 @@
 #include "solve/skeleton/exact_bones.h"
 
+#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <numeric>
+#include <vector>
 
 #include "core/index.h"
 #include "solve/lbs/saved_fit.h"
@@ -20,7 +23,7 @@ constexpr int kFreeBonesMost = 128;    // to begin with
 constexpr double kExactFree = 0.5;     // E_RMS beyond the noise that free bones may leave of a motion made by bones
 constexpr double kExactJointed = 0.8;  // the same with joints
 constexpr double kCliff = 3;           // times that error where half of the bones are gone, at least
-constexpr double kUnseen = 0.1;        // E_RMS that does not count there
+constexpr double kUncounted = 0.1;     // E_RMS that does not count there
 constexpr int kFreeIterations = 12;    // of the free bones before any goes
 constexpr int kWithoutFree = 6;        // after one has gone
 constexpr int kJointRounds = 30;       // with strict joints, before any goes
@@ -30,8 +33,9 @@ constexpr int kMovesOfTurn = 8;        // of bones and joints
 constexpr double kPays = 0.98;         // of the telling, for which another turn follows
 constexpr int kGrowths = 2;            // in a row that do not make the telling shorter
 constexpr double kOutside = 4;         // bones more that one costs which leads outside the body
+constexpr double kFinerFree = 0.4;     // of the precision, for free bones: fewer of them do what more joints did
 constexpr double kClose = 1.15;        // times the shortest telling, from which as many are tried again
-constexpr int kTried = 8;              // of the bones, the cheapest, that are tried before dropping ends
+constexpr int kBonesTried = 8;         // of the bones, the cheapest, that are tried before dropping ends
 constexpr int kManyBones = 48;         // above which a tenth goes at a time
 
 /// The share of the way from the joint of bone b's parent to its own that leads outside the body.
@@ -102,7 +106,7 @@ bool drop_while_shorter(const Telling& telling, const Without& without, const Se
   bool many = true;
   std::vector<int> order = cheapest_first(fit);
   while (fit.state.bones() > 1) {
-    const int window = std::min(kTried, fit.state.bones());
+    const int window = std::min(kBonesTried, fit.state.bones());
     if (missed == window) return true;
     if (!tell(progress, "search", 0)) return false;
     place %= window;
@@ -178,7 +182,7 @@ double beyond(double e_rms, double noise) {
 
 /// Whether the error rises steeply where half of the bones go, as it does where bones made the motion.
 bool has_cliff(const std::vector<SearchRecord>& path, double noise) {
-  const double least = std::hypot(beyond(path.back().e_rms, noise), kUnseen);
+  const double least = std::hypot(beyond(path.back().e_rms, noise), kUncounted);
   return beyond(path[path.size() / 2].e_rms, noise) > kCliff * least;
 }
 
@@ -209,8 +213,7 @@ void take_search(const SavedArrays& arrays, ExactSearch& search) {
     search.curve.push_back({static_cast<int>(std::clamp(point(0), 0.0, 1e6)), std::clamp(point(1), 0.0, 1e9)});
 }
 
-Telling telling_of(const ExactSearch& search, Detail detail) {
-  const double precision = exact_precision(detail);
+Telling telling_of(const ExactSearch& search, double precision) {
   return {3 * static_cast<double>(search.fit.problem->frame_count()),
           1e-6 * (precision * precision + search.noise * search.noise)};
 }
@@ -224,7 +227,7 @@ ExactEnd start_exact(const Whole& whole, const SkeletonOptions& options, const P
   search.noise = start.noise;
   settle_free(fit, kFreeIterations);
   if (beyond(fit.e_rms(), search.noise) > kExactFree) return ExactEnd::not_exact;
-  const Telling telling = telling_of(search, options.detail);
+  const Telling telling = telling_of(search, kFinerFree * exact_precision(options.detail));
   const auto settle = [](SkeletonFit& close) { settle_free(close, 2 * kWithoutFree); };
   const bool go_on = drop_while_shorter(telling, without_free, settle, progress, fit);
   if (go_on) search.curve = path_down(fit);
@@ -234,7 +237,7 @@ ExactEnd start_exact(const Whole& whole, const SkeletonOptions& options, const P
   strict_rounds(fit, 1, 12);
   if (!go_on || !tell(progress, "search", 0.5)) return ExactEnd::stopped;
   converge(fit, kJointRounds);
-  search.nats = telling.nats(fit);
+  search.nats = telling_of(search, exact_precision(options.detail)).nats(fit);
   return ExactEnd::found;
 }
 
@@ -255,7 +258,7 @@ ExactBones find_exact_bones(const Whole& whole, const SkeletonOptions& options, 
       return out;
     }
   }
-  const Telling telling = telling_of(search, options.detail);
+  const Telling telling = telling_of(search, exact_precision(options.detail));
   const auto settle = [](SkeletonFit& close) { converge(close, 2 * kWithoutJointed); };
   for (bool pays = true; pays && search.turn < kTurns; ++search.turn) {
     keep(options.checkpoint, kExactBones, search.turn, [&](SavedArrays& arrays) { save_search(search, arrays); });

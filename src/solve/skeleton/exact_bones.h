@@ -1,5 +1,7 @@
 #pragma once
 
+#include <vector>
+
 #include "sinew/core/fit_report.h"
 #include "solve/skeleton/start.h"
 

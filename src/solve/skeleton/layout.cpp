@@ -17,8 +17,8 @@
 namespace sinew::skeleton {
 namespace {
 
-constexpr double kApart = 0.02;  // from a bone's head to its tail at least; the radius of the mesh is 1
-constexpr double kAsLong = 0.6;  // of the longest branch at a bone, that another one counts as well
+constexpr double kShortestBone = 0.02;  // from a bone's head to its tail at least; the radius of the mesh is 1
+constexpr double kAsLong = 0.6;         // of the longest branch at a bone, that another one counts as well
 
 /// A fitted skeleton, and what its shape says about it. Bone b of the fit is bone b of the rest.
 struct Described {
@@ -97,7 +97,7 @@ Eigen::Vector3d root_joint(const Described& skeleton) {
   const Eigen::Vector3d hips = skeleton.anatomy.legs.back().between;
   if (body != nullptr && !body->holds(hips)) return middle;
   for (int b = 1; b < skeleton.fit.tree.bones(); ++b)
-    if ((skeleton.fit.tree.joint.col(b) - hips).norm() < kApart) return middle;
+    if ((skeleton.fit.tree.joint.col(b) - hips).norm() < kShortestBone) return middle;
   return hips;
 }
 
@@ -109,7 +109,7 @@ Eigen::Vector3d tail_of(const Described& skeleton, const Eigen::VectorXd& reach,
   std::vector<int> onwards;
   double longest = 0;
   for (int b = bone + 1; b < tree.bones(); ++b) {
-    if (tree.parent[at(b)] != bone || (tree.joint.col(b) - head).norm() < kApart) continue;
+    if (tree.parent[at(b)] != bone || (tree.joint.col(b) - head).norm() < kShortestBone) continue;
     for (const auto* chain : {&anatomy.spine, &anatomy.neck})
       if (std::find(chain->begin(), chain->end(), b) != chain->end()) return tree.joint.col(b);
     onwards.push_back(b);
@@ -127,7 +127,7 @@ Eigen::Vector3d tail_of(const Described& skeleton, const Eigen::VectorXd& reach,
   const int nearest = *std::min_element(onwards.begin(), onwards.end(), [&](int a, int b) {
     return (tree.joint.col(a) - mean).norm() < (tree.joint.col(b) - mean).norm();
   });
-  const bool between = bone == 0 && count > 1 && (mean - head).norm() >= kApart;
+  const bool between = bone == 0 && count > 1 && (mean - head).norm() >= kShortestBone;
   return between ? mean : Eigen::Vector3d(tree.joint.col(nearest));
 }
 
@@ -142,7 +142,7 @@ Eigen::Matrix3Xd tails_of(const Described& skeleton) {
   for (int b = 0; b < tree.bones(); ++b) {
     const Eigen::Vector3d head = tree.joint.col(b);
     out.col(b) = tail_of(skeleton, reach, b);
-    if ((out.col(b) - head).norm() < 1e-6) out.col(b) = head + Eigen::Vector3d(0, kApart, 0);
+    if ((out.col(b) - head).norm() < 1e-6) out.col(b) = head + Eigen::Vector3d(0, kShortestBone, 0);
   }
   // Tips are measured: those of bones that mirror each other are made to as well.
   const Symmetry& even = skeleton.fit.symmetry;

@@ -3,6 +3,7 @@
 #include <Eigen/Geometry>
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "core/index.h"
 #include "math/parallel.h"
@@ -16,10 +17,10 @@ constexpr double kPatchShare = 1.0 / 200;  // of the vertices in a patch, within
 constexpr std::size_t kSmallest = 6;
 constexpr std::size_t kFewestVertices = 4;  // in a piece of the mesh that has no more
 constexpr std::size_t kLargest = 16;
-constexpr double kExplained = 3e-4;  // distance (radius 1, root mean square) up to which a patch counts as explained
-constexpr int kBatch = 5;            // of the bones there are, one more is chosen at a time
-constexpr double kFlat = 0.1;        // of the patches, those that bend least, tell the noise
-constexpr double kApart = 0.5;       // of what a patch lacks, by which its motion differs from others of a batch
+constexpr double kExplained = 3e-4;    // distance (radius 1, root mean square) up to which a patch counts as explained
+constexpr int kBatch = 5;              // of the bones there are, one more is chosen at a time
+constexpr double kFlat = 0.1;          // of the patches, those that bend least, tell the noise
+constexpr double kPatchesApart = 0.5;  // of what a patch lacks, by which its motion differs from others of a batch
 
 /// A few neighbouring vertices, their rigid motion, and how far they are from rigid.
 struct Patch {
@@ -128,7 +129,7 @@ std::vector<std::size_t> worst_of(const std::vector<Patch>& patches, const std::
   for (const std::size_t i : order) {
     if (out.size() == count || lacks[i] < least) break;
     const bool fresh = std::all_of(out.begin(), out.end(), [&](std::size_t other) {
-      return apart(patches[i], patches[other].D) > kApart * kApart * lacks[i];
+      return apart(patches[i], patches[other].D) > kPatchesApart * kPatchesApart * lacks[i];
     });
     if (fresh) out.push_back(i);
   }

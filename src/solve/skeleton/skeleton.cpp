@@ -129,7 +129,7 @@ bool search_and_spread(const Sequence& sequence, const SkeletonOptions& options,
       const ExactBones bones_of_rig = find_exact_bones(exact.whole(), options, progress, exact.fit);
       report.search = bones_of_rig.curve;
       if (bones_of_rig.end != ExactEnd::not_exact) {
-        drop_idle_and_spread(exact, options, fit);
+        spread(exact, fit);
         return bones_of_rig.end == ExactEnd::found;
       }
     }

@@ -13,15 +13,16 @@
 namespace sinew::skeleton {
 namespace {
 
-constexpr double kTooNear = 0.01;     // of the rest diagonal: two joints
-constexpr double kSpread = 0.0105;    // to which they are spread
-constexpr double kDropRise = 1.05;    // of E_RMS, for a bone that goes
-constexpr double kUnseen = 0.1;       // E_RMS that may be added whatever it was: a fifteenth of what `detail` looks at
+constexpr double kTooNear = 0.01;   // of the rest diagonal: two joints
+constexpr double kSpread = 0.0105;  // to which they are spread
+constexpr double kDropRise = 1.05;  // of E_RMS, for a bone that goes
+constexpr double kTooSmallToSee =
+    0.1;                              // E_RMS that may be added whatever it was: a fifteenth of what `detail` looks at
 constexpr double kSpreadRise = 1.02;  // of E_RMS, for joints that move apart
 constexpr double kEvenRise = 1.05;    // of E_RMS, for joints that mirror each other
 constexpr double kEvenPlace = 0.06;   // most distance of a joint from the image of its partner's; the radius is 1
 constexpr int kLastRounds = 8;        // of convergence after changes
-constexpr int kTrialRounds = 2;       // of the strict fit, before a change is judged
+constexpr int kTidyRounds = 2;        // of the strict fit, before a change is judged
 
 double diagonal_of(const SkeletonFit& fit) {
   const Eigen::Matrix3Xd& rest = fit.problem->rest();
@@ -30,7 +31,7 @@ double diagonal_of(const SkeletonFit& fit) {
 
 /// The error a change may leave.
 double allowed(double e_rms, double rise) {
-  return std::max(rise * e_rms, std::hypot(e_rms, kUnseen));
+  return std::max(rise * e_rms, std::hypot(e_rms, kTooSmallToSee));
 }
 
 /// Whether each bone is the largest influence of some vertex.
@@ -149,7 +150,7 @@ int drop_idle_bones(SkeletonFit& fit) {
     for (const int b : idle_bones(fit, distance)) {
       SkeletonFit tried = fit;
       contract_bone(tried, b);
-      strict_rounds(tried, kTrialRounds, 3);
+      strict_rounds(tried, kTidyRounds, 3);
       if (tried.e_rms() > allowed(fit.e_rms(), kDropRise)) continue;
       fit = std::move(tried);
       ++dropped;
@@ -166,7 +167,7 @@ int spread_joints(SkeletonFit& fit) {
     SkeletonFit tried = fit;
     tried.joints_stay = true;
     if (!move_apart(pair, kSpread * diagonal, tried)) continue;
-    strict_rounds(tried, kTrialRounds, 4);
+    strict_rounds(tried, kTidyRounds, 4);
     if (tried.e_rms() <= allowed(fit.e_rms(), kSpreadRise)) fit = std::move(tried);
   }
   return static_cast<int>(near_pairs(fit.tree, kTooNear * diagonal).size());
@@ -182,7 +183,7 @@ void even_joints(SkeletonFit& fit, const MirrorPlane& plane) {
     tried.joints_stay = true;
     tried.symmetry = {plane, even_bones(fit, plane, partner, place)};
     tried.symmetry.apply_to(tried.tree.joint);
-    strict_rounds(tried, kTrialRounds, 4);
+    strict_rounds(tried, kTidyRounds, 4);
     if (tried.e_rms() > allowed(fit.e_rms(), kEvenRise)) continue;
     fit = std::move(tried);
     return;

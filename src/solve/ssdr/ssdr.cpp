@@ -32,6 +32,9 @@ constexpr Eigen::Index kLargestMotion = 1 << 21;  // numbers in D up to which se
 constexpr int kThoroughPeriod = 8;                // one vertex in so many searches its support thoroughly at the end
 constexpr std::size_t kDenseWeights = 4000000;    // most weights of V·B for which a dense start is affordable
 constexpr int kMostIterations = 100;              // of the last stage
+constexpr std::uint64_t kQuick = 120;             // iterations; a smaller budget has no time for more than those
+constexpr std::uint64_t kReserve = 60;            // iterations that follow a search
+constexpr int kLeastIterations = 8;               // of the last stage, whatever the budget
 constexpr int kFastIterations = 25;               // of the whole solve, where there is time for little more
 constexpr int kSurfaceRounds = 16;                // after the last stage
 
@@ -62,114 +65,83 @@ RunOptions run_options(const SsdrOptions& options, int iterations, int influence
   run.tolerance = options.tolerance;
   run.influences = influences;
   run.bones.transforms = options.transforms;
-  run.reseed = true;
   return run;
 }
 
-/// The vertices that stand for all while bones are looked for; all of them where there are few.
-struct Sample {
-  std::vector<Index> chosen;
-  Problem problem;
-};
-
-Sample sample_of(const Solve& solve) {
-  const std::size_t wanted = std::clamp(kSampleNumbers / solve.problem.row_count(), kSampleVertices, kMostSampled);
-  std::vector<Index> chosen = spread_vertices(solve.problem.vertex_count(), wanted);
-  Problem part = solve.problem.sample(chosen, kSampleTruncation, solve.options.seed);
-  part.set_threads(1);
-  return {std::move(chosen), std::move(part)};
-}
-
-/// One iteration on all vertices or on the sample, with a usual share of exchanges.
-std::uint64_t usual_work(const Problem& problem, int bones, int influences) {
-  return iteration_work(problem, bones, influences, problem.vertex_count() / 3);
-}
-
-/// What `balanced` stands for, in iterations on the sample and on all vertices; `best` goes on for as long as that
-/// helps.
-std::uint64_t work_of(const Solve& solve, const Problem& part, int bones, int influences) {
-  const std::uint64_t some = usual_work(part, bones, influences);
-  const std::uint64_t all = usual_work(solve.problem, bones, influences);
-  return solve.options.quality == Quality::best ? 0 : 450 * some + 90 * all;
-}
-
-/// Connected patches of clusters count as parts of their own. The sample has no edges: all vertices are labelled.
-MotionClusters with_patches(const Problem& problem, const MotionClusters& sampled, std::size_t wanted) {
-  MotionClusters clusters;
-  clusters.D = sampled.D;
-  WeightSums sums;
-  assign_pass(problem, bone_gram(problem, clusters.D), clusters.labels, sums);
-  const std::size_t smallest = std::max<std::size_t>(4, problem.vertex_count() / (10 * wanted));
-  return split_into_patches(problem, clusters, smallest, wanted + (wanted + 3) / 4);
-}
-
-/// Bones of the sample from near-rigid parts [§3.4], and of the surplus that patches bring those that matter least go
-/// once weights blend. A few iterations with dense weights follow, in which bones find their places more freely.
-FitState initial_state(Solve& solve, const Sample& sample, int bones, std::uint64_t reserve) {
+/// Bones from near-rigid parts [§3.4]: connected patches count as parts of their own, and of the surplus those that
+/// matter least go once weights blend.
+FitState initial_state(const Solve& solve, int bones, bool quick) {
   const Problem& problem = solve.problem;
   const SsdrOptions& options = solve.options;
   const auto wanted = static_cast<std::size_t>(bones);
-  std::vector<Index> labels;
-  if (options.start == Start::flats)
-    for (const std::vector<Index> all = flat_parts(solve.sequence, options, bones); const Index v : sample.chosen)
-      labels.push_back(all[v]);
-  MotionClusters clusters = cluster_by_motion(sample.problem, wanted, std::move(labels));
-  solve.budget.spend(4 * comparison_work(sample.problem, bones) + comparison_work(problem, 4 * bones));
-  const int K = slots(options, bones);
-  const bool time_for_more = solve.budget.affords(90 * usual_work(sample.problem, bones, K) + reserve);
-  if (time_for_more && !problem.adjacency().neighbors.empty()) {
-    const MotionClusters all = with_patches(problem, clusters, wanted);
-    solve.budget.spend(2 * comparison_work(problem, bones));
-    clusters.D = all.D;
-    for (std::size_t i = 0; i < sample.chosen.size(); ++i) clusters.labels[i] = all.labels[sample.chosen[i]];
+  const bool flats = options.start == Start::flats;
+  MotionClusters clusters =
+      cluster_by_motion(problem, wanted, flats ? flat_parts(solve.sequence, options, bones) : std::vector<Index>());
+  const bool patches = !quick && !problem.adjacency().neighbors.empty();
+  if (patches) {
+    const std::size_t smallest = std::max<std::size_t>(4, problem.vertex_count() / (10 * wanted));
+    clusters = split_into_patches(problem, clusters, smallest, wanted + (wanted + 3) / 4);
   }
   FitState state;
   state.D = clusters.D;
   const int most = state.bones();
   state.weights = weights_of(clusters, std::min(most, options.influences == 0 ? most : options.influences));
-  Work work;
   if (most > bones) {
     RunOptions few = run_options(options, 8, state.weights.capacity);
     few.tolerance = 0;
-    few.work = &work;
-    run(sample.problem, few, state);
-    shrink(sample.problem, few, bones, state);
+    run(problem, few, state);
+    shrink(problem, few, bones, state);
   }
-  if (time_for_more && options.influences != 0) {
-    const bool small = sample.chosen.size() * static_cast<std::size_t>(state.bones()) <= kDenseWeights;
-    RunOptions dense = run_options(options, 10, small ? state.bones() : std::min(8, state.bones()));
-    dense.tolerance = 0;
-    dense.work = &work;
-    run(sample.problem, dense, state);
-  }
-  solve.budget.spend(work.done);
   return state;
 }
 
-/// Iterates and searches on the sample, and hands its weights on to all vertices.
-void search(Solve& solve, const Sample& sample, const std::string& phase, std::uint64_t reserve, FitState& state) {
+/// A few iterations with dense weights before they are made sparse: bones find their places more freely.
+void settle_dense(const Problem& problem, const SsdrOptions& options, FitState& state) {
+  const bool small = problem.vertex_count() * static_cast<std::size_t>(state.bones()) <= kDenseWeights;
+  RunOptions dense = run_options(options, 10, small ? state.bones() : std::min(8, state.bones()));
+  dense.tolerance = 0;
+  run(problem, dense, state);
+}
+
+/// One iteration with a usual share of exchanges.
+std::uint64_t usual_work(const Problem& problem, int bones, int influences) {
+  return iteration_work(problem, bones, influences, problem.vertex_count() / 3);
+}
+
+/// Searches on a sample of the vertices, where a move costs little, and brings the bones back to all of them.
+void search(Solve& solve, const std::string& phase, std::uint64_t reserve, FitState& state) {
   const StepTimer timer(solve.report, "search");
-  const Problem& part = sample.problem;
+  const Problem& problem = solve.problem;
+  const std::size_t wanted = std::clamp(kSampleNumbers / problem.row_count(), kSampleVertices, kMostSampled);
+  const std::vector<Index> chosen = spread_vertices(problem.vertex_count(), wanted);
+  Problem part = problem.sample(chosen, kSampleTruncation, solve.options.seed);
+  part.set_threads(1);
   SearchOptions search;
   search.run = run_options(solve.options, 60, slots(solve.options, state.bones()));
   search.run.patient = true;
   if (state.D.size() > kLargestMotion) search.starts = 1;
   if (solve.options.time > 0 || solve.options.work > 0) search.kicks = std::numeric_limits<int>::max() / 2;
-  search.threads = solve.problem.threads();
+  search.threads = problem.threads();
   search.seed = solve.options.seed;
   search.budget = &solve.budget;
   search.reserve = reserve;
   search.keep_going = [&](double fraction) { return solve.keep_going("search", fraction); };
   search.checkpoint = solve.options.checkpoint;
   search.phase = phase;
+  FitState trial;
   if (!resumes(solve.options.checkpoint, phase)) {
+    trial.D = state.D;
+    trial.weights = weights_at(state.weights, chosen);
     Work work;
     RunOptions first = search.run;
+    first.patient = false;
     first.work = &work;
-    pursue(part, first, 0, state);
+    run(part, first, trial);
     solve.budget.spend(work.done);
   }
-  search_bones(part, search, state);
+  search_bones(part, search, trial);
+  state.D = trial.D;
+  state.weights = spread_weights(problem.adjacency(), chosen, trial.weights);
 }
 
 /// Supports of all vertices after a search on a sample: with room to spare first, and more exchanges than iterations
@@ -197,67 +169,45 @@ int last_iterations(Solve& solve, const std::string& phase, bool resumed, int bo
   if (resumed && checkpoint->finished.count(name) != 0)
     return static_cast<int>(saved_number(checkpoint->finished, name, 1, kMostIterations));
   const std::uint64_t one = usual_work(solve.problem, bones, influences) * (solve.options.surface > 0 ? 2 : 1);
-  const bool quick = solve.options.quality == Quality::fast && !solve.budget.limited();
-  int iterations = quick ? kFastIterations : kMostIterations;
-  while (iterations > 2 && !solve.budget.affords(static_cast<std::uint64_t>(iterations) * one)) --iterations;
+  const bool fast = solve.options.quality == Quality::fast && !solve.budget.limited();
+  int iterations = fast ? kFastIterations : kMostIterations;
+  while (iterations > kLeastIterations && !solve.budget.affords(static_cast<std::uint64_t>(iterations) * one))
+    --iterations;
   if (checkpoint != nullptr) checkpoint->finished[name] = numbers({static_cast<double>(iterations)});
   return iterations;
-}
-
-/// Bones of all vertices without a search, where there is time for few iterations.
-FitState quick_state(Solve& solve, int bones) {
-  const StepTimer timer(solve.report, "initialise");
-  const SsdrOptions& options = solve.options;
-  const MotionClusters clusters = cluster_by_motion(
-      solve.problem, static_cast<std::size_t>(bones),
-      options.start == Start::flats ? flat_parts(solve.sequence, options, bones) : std::vector<Index>());
-  solve.budget.spend(4 * comparison_work(solve.problem, bones));
-  FitState state;
-  state.D = clusters.D;
-  state.weights = weights_of(clusters, slots(options, state.bones()));
-  return state;
-}
-
-/// Bones found on a sample, with weights for all vertices.
-FitState searched_state(Solve& solve, const Sample& sample, const std::string& phase, int bones) {
-  const SsdrOptions& options = solve.options;
-  const std::uint64_t all = usual_work(solve.problem, bones, slots(options, bones));
-  const std::uint64_t reserve = all * (solve.budget.affords(160 * all) ? 60 : 20);
-  FitState state;
-  if (resumes(options.checkpoint, phase)) {
-    const auto rows = static_cast<Eigen::Index>(3 * solve.problem.frame_count());
-    state.D = saved_array(options.checkpoint->earlier->arrays, "motion", rows, -1);
-  } else {
-    const StepTimer timer(solve.report, "initialise");
-    state = initial_state(solve, sample, bones, reserve);
-  }
-  if (!solve.cancelled()) search(solve, sample, phase, reserve, state);
-  state.weights = spread_weights(solve.problem.adjacency(), sample.chosen, state.weights);
-  state.waits = {};
-  if (sample.chosen.size() < solve.problem.vertex_count()) settle_supports(solve, slots(options, state.bones()), state);
-  return state;
 }
 
 FitState fit(Solve& solve, int bones) {
   const SsdrOptions& options = solve.options;
   const std::string searching = fmt::format("search {} bones", bones);
   const std::string iterating = fmt::format("iterate {} bones", bones);
+  const bool in_search = resumes(options.checkpoint, searching);
   const bool in_iteration = resumes(options.checkpoint, iterating);
+  solve.budget = Budget(options.time, work_limit(options));
+  const bool limited = solve.budget.limited();
+  const std::uint64_t all = usual_work(solve.problem, bones, slots(options, bones));
+  // A start with patches and dense weights costs as much as 60 iterations, and needs as many to pay.
+  const bool quick = limited ? !solve.budget.affords(kQuick * all) : options.quality == Quality::fast;
   FitState state;
-  if (in_iteration) {
+  if (in_search || in_iteration) {
     const auto rows = static_cast<Eigen::Index>(3 * solve.problem.frame_count());
     state.D = saved_array(options.checkpoint->earlier->arrays, "motion", rows, -1);
   } else {
-    const int K = slots(options, bones);
-    solve.budget = Budget(options.time, work_limit(options));
-    const bool sampled = options.quality != Quality::fast || solve.budget.limited();
-    if (sampled && solve.budget.affords(60 * usual_work(solve.problem, bones, K))) {
-      const Sample sample = sample_of(solve);
-      if (!solve.budget.limited()) solve.budget = Budget(0, work_of(solve, sample.problem, bones, K));
-      state = searched_state(solve, sample, searching, bones);
-    } else {
-      state = quick_state(solve, bones);
+    {
+      const StepTimer timer(solve.report, "initialise");
+      state = initial_state(solve, bones, quick);
+      solve.budget.spend(4 * comparison_work(solve.problem, bones) + (quick ? 0 : 25 * all));
     }
+    if (!quick && options.influences != 0 && solve.keep_going("settle", 0)) {
+      const StepTimer timer(solve.report, "settle");
+      settle_dense(solve.problem, options, state);
+      solve.budget.spend(20 * all);
+    }
+  }
+  const bool searches = limited ? !quick && solve.budget.affords(kQuick * all) : options.quality == Quality::best;
+  if ((in_search || searches) && !in_iteration && !solve.cancelled()) {
+    search(solve, searching, kReserve * all, state);
+    if (!solve.cancelled()) settle_supports(solve, slots(options, state.bones()), state);
   }
   const StepTimer timer(solve.report, "iterate");
   const int K = slots(options, state.bones());

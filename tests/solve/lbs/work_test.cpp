@@ -2,10 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "core/index.h"
 #include "sinew/core/error.h"
-#include "solve/lbs/alternation.h"
-#include "support/zoo.h"
+#include "solve/lbs/weights_pass.h"
 
 namespace sinew {
 namespace {
@@ -74,32 +72,6 @@ TEST(ExchangeWaits, GrowWithEveryFailureAndEndWithSuccess) {
   }
   waits.tried(0, true);
   EXPECT_EQ(passes_until_due(), 1);
-}
-
-TEST(Alternation, ABoneThatNothingFollowsIsBegunAnewWithoutRaisingTheObjective) {
-  const Sequence sequence = test::bend("grid", test::grid_mesh(17, 9), 6);
-  const Problem problem(sequence, {0, 1, 1});
-  FitState state;
-  state.D = Eigen::MatrixXd::Zero(index(3 * problem.frame_count()), 12);
-  state.D.rightCols(4).setConstant(50);  // far from everything
-  for (Eigen::Index f = 0; f < state.D.rows(); ++f) state.D(f, 4) = 0.1 * static_cast<double>(f % 5);
-  state.weights = SparseWeights(problem.vertex_count(), 3);
-  RunOptions options;
-  options.iterations = 30;
-  options.tolerance = 0;
-  options.influences = 2;
-  FitState without = state;
-  run(problem, options, without);
-  options.reseed = true;
-  std::vector<double> values;
-  options.after = [&](const FitState& now) {
-    values.push_back(now.value);
-    return true;
-  };
-  run(problem, options, state);
-  for (std::size_t i = 1; i < values.size(); ++i) EXPECT_LE(values[i], values[i - 1] * (1 + 1e-9)) << i;
-  EXPECT_GT(state.sums.S(11, 11), 1) << "the bone is still without weight";
-  EXPECT_LT(state.value, 0.9 * without.value);
 }
 
 }  // namespace
