@@ -15,8 +15,8 @@
 namespace sinew {
 namespace {
 
-constexpr double kSamples = 10000;  // at least about as many per surface
-constexpr int kMostCuts = 16;       // of an edge
+constexpr double kSurfaceSamples = 10000;  // at least about as many per surface
+constexpr int kMostCuts = 16;              // of an edge
 
 /// A surface, and how finely each of its triangles is sampled.
 struct Surface {
@@ -36,8 +36,8 @@ Surface make_surface(const Mesh& mesh) {
     total += area.back();
   }
   for (const double a : area)
-    out.cuts.push_back(
-        std::clamp(static_cast<int>(std::ceil(std::sqrt(a * kSamples / std::max(total, 1e-300)))), 1, kMostCuts));
+    out.cuts.push_back(std::clamp(static_cast<int>(std::ceil(std::sqrt(a * kSurfaceSamples / std::max(total, 1e-300)))),
+                                  1, kMostCuts));
   return out;
 }
 

@@ -37,13 +37,13 @@ struct Element {
 
 enum class Encoding { ascii, little, big };
 
-/// What vertices can have, in the order of Parser::vertex_.
+/// What vertices can have, in the order of PlyParser::vertex_.
 constexpr std::array<std::string_view, 12> kVertexNames{"x",   "y",     "z",    "nx",    "ny", "nz",
                                                         "red", "green", "blue", "alpha", "u",  "v"};
 
-class Parser {
+class PlyParser {
  public:
-  Parser(std::span<const std::byte> bytes, const std::string& name)
+  PlyParser(std::span<const std::byte> bytes, const std::string& name)
       : text_(reinterpret_cast<const char*>(bytes.data()), bytes.size()), name_(name) {}
 
   Mesh run() {
@@ -338,7 +338,7 @@ class Parser {
 }  // namespace
 
 Mesh parse_ply(std::span<const std::byte> bytes, const std::string& name) {
-  return Parser(bytes, name).run();
+  return PlyParser(bytes, name).run();
 }
 
 Mesh read_ply(const std::filesystem::path& path) {
