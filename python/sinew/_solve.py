@@ -102,7 +102,7 @@ def solve(
       iterations    at most this many, at least 0. All methods.
       start         'parts' that move rigidly or 'flats' ('parts'). ssdr, kavan.
       time          seconds to look for a better answer instead of a quality, > 0; work: the same in units of work, as
-                    report['work'] tells them, for the same bits again. ssdr, kavan.
+                    the report's remark tells them, for the same bits again. ssdr, kavan.
       surface       how much normals count beside distances, 0 to 1000 (0). ssdr.
       skeleton      True is method='skeleton'.
       rig           a Rig of the same mesh to fit, and what of it: fit='weights', 'motion' or 'all' (ssdr), 'weights'
