@@ -19,7 +19,7 @@ struct PlaceCloud {
   }
 };
 
-using TreeOfPoints =
+using KdTree =
     nanoflann::KDTreeSingleIndexAdaptor<nanoflann::L2_Simple_Adaptor<double, PlaceCloud>, PlaceCloud, 3, std::size_t>;
 
 }  // namespace
@@ -29,7 +29,7 @@ struct PointTree::Tree {
     tree.buildIndex();
   }
   PlaceCloud cloud;
-  TreeOfPoints tree;
+  KdTree tree;
 };
 
 PointTree::PointTree(const Points& points) : tree_(std::make_unique<Tree>(points)) {}
