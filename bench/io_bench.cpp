@@ -184,7 +184,7 @@ template <auto read_cache>
 void read_points(benchmark::State& state, const char* name) {
   PointCache cache;
   run(
-      state, name, frame_vertices(), [&] { cache = read_cache(files().folder / name, {}); },
+      state, name, frame_vertices(), [&] { cache = read_cache(files().folder / name, {}, {}); },
       [&] { return cache.frames == files().sequence.frames; });
 }
 
@@ -193,7 +193,7 @@ void write_points(benchmark::State& state, const char* name) {
   const fs::path target = files().folder / (std::string("b") + (name + 1));
   run(
       state, name, frame_vertices(), [&] { write_cache(target, files().sequence.frames, files().sequence.times); },
-      [&] { return read_cache(target, {}).frames == files().sequence.frames; });
+      [&] { return read_cache(target, {}, {}).frames == files().sequence.frames; });
 }
 
 void read_npz_sequence(benchmark::State& state) {

@@ -192,7 +192,8 @@ class Writer {
     }
     const std::size_t accessor = binds.accessor(out_, 0, Component::f32, "MAT4", false);
     binds.finish(out_, extension_);
-    out_.append("skins", {{"inverseBindMatrices", accessor}, {"joints", joints_}});
+    // Babylon.js follows nodes between joints only where the skin names its root.
+    out_.append("skins", {{"inverseBindMatrices", accessor}, {"joints", joints_}, {"skeleton", root_}});
     names_ = std::move(names);
   }
 

@@ -1,13 +1,13 @@
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "io/glb_builder.h"
 #include "pack/packed_glb.h"
 
 namespace sinew::pack {
 namespace {
 
-using Json = nlohmann::json;
+using gltf::Json;
 
 std::uint32_t word(const std::vector<std::byte>& bytes, std::size_t at) {
   std::uint32_t out = 0;

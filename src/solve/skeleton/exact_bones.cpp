@@ -219,7 +219,7 @@ Telling telling_of(const ExactSearch& search, double precision) {
 }
 
 /// Free bones from the motions of patches, as few as tell the motion most briefly, and joints between them.
-ExactEnd start_exact(const Whole& whole, const SkeletonOptions& options, const Progress& progress,
+ExactEnd start_exact(const Whole& whole, const SkeletonOptions& options, double finer, const Progress& progress,
                      ExactSearch& search) {
   const int most = std::min<int>(kFreeBonesMost, 1 + static_cast<int>(search.fit.problem->vertex_count() / 4));
   PatchBones start = patch_bones(whole, most, search.fit);
@@ -227,7 +227,7 @@ ExactEnd start_exact(const Whole& whole, const SkeletonOptions& options, const P
   search.noise = start.noise;
   settle_free(fit, kFreeIterations);
   if (beyond(fit.e_rms(), search.noise) > kExactFree) return ExactEnd::not_exact;
-  const Telling telling = telling_of(search, kFinerFree * exact_precision(options.detail));
+  const Telling telling = telling_of(search, finer * exact_precision(options.detail));
   const auto settle = [](SkeletonFit& close) { settle_free(close, 2 * kWithoutFree); };
   const bool go_on = drop_while_shorter(telling, without_free, settle, progress, fit);
   if (go_on) search.curve = path_down(fit);
@@ -241,10 +241,9 @@ ExactEnd start_exact(const Whole& whole, const SkeletonOptions& options, const P
   return ExactEnd::found;
 }
 
-}  // namespace
-
-ExactBones find_exact_bones(const Whole& whole, const SkeletonOptions& options, const Progress& progress,
-                            SkeletonFit& fit) {
+/// The search from as many free bones as the precision times `finer` keeps.
+ExactBones search_exact(const Whole& whole, const SkeletonOptions& options, double finer, const Progress& progress,
+                        SkeletonFit& fit) {
   ExactBones out{ExactEnd::stopped, {}};
   ExactSearch search;
   search.fit = fit;
@@ -252,7 +251,7 @@ ExactBones find_exact_bones(const Whole& whole, const SkeletonOptions& options, 
     take_search(saved->arrays, search);
     search.turn = static_cast<int>(saved->step);
   } else {
-    out.end = start_exact(whole, options, progress, search);
+    out.end = start_exact(whole, options, finer, progress, search);
     if (out.end != ExactEnd::found) {
       if (out.end == ExactEnd::stopped) fit = std::move(search.fit);
       return out;
@@ -276,6 +275,17 @@ ExactBones find_exact_bones(const Whole& whole, const SkeletonOptions& options, 
   out.curve = search.curve;
   if (out.end == ExactEnd::found && beyond(fit.e_rms(), search.noise) > kExactJointed) out.end = ExactEnd::not_exact;
   return out;
+}
+
+}  // namespace
+
+ExactBones find_exact_bones(const Whole& whole, const SkeletonOptions& options, const Progress& progress,
+                            SkeletonFit& fit) {
+  const SkeletonFit empty = fit;
+  ExactBones out = search_exact(whole, options, kFinerFree, progress, fit);
+  if (out.end != ExactEnd::not_exact) return out;
+  fit = empty;  // of small meshes the finer measure keeps bones that joints cannot follow
+  return search_exact(whole, options, 1, progress, fit);
 }
 
 }  // namespace sinew::skeleton
