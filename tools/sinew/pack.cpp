@@ -61,7 +61,7 @@ std::string bytes_text(std::size_t bytes) {
   return fmt::to_string(bytes);
 }
 
-Json facts_of(const PackReport& report) {
+Json pack_facts(const PackReport& report) {
   Json parts = Json::array();
   for (const PackedPart& part : report.parts)
     parts.push_back({{"name", part.name},
@@ -139,7 +139,7 @@ void run(PackRequest request) {
   file.write(std::span<const std::byte>(bytes));
   file.commit();
   if (request.json)
-    fmt::print("{}\n", json_text(facts_of(report)));
+    fmt::print("{}\n", json_text(pack_facts(report)));
   else
     print(report, with_examples);
 }

@@ -10,7 +10,7 @@
 namespace sinew::tool {
 namespace {
 
-constexpr double kWidth = 760;
+constexpr double kPlotWidth = 760;
 constexpr double kLeft = 80;
 constexpr double kRight = 24;
 constexpr double kTop = 44;
@@ -118,7 +118,7 @@ std::string mark(double x, double y, std::size_t curve, bool hollow) {
 
 /// Grid, ticks, titles of the axes and of the plot.
 std::string frame_of(const Plot& plot, const Axis& x, const Axis& y) {
-  const double right = kWidth - kRight;
+  const double right = kPlotWidth - kRight;
   const double bottom = kTop + kPlotHeight;
   std::string out = fmt::format("<text x=\"{}\" y=\"26\" class=\"title\">{}</text>\n", kLeft, escaped(plot.title));
   for (const double tick : x.ticks) {
@@ -144,7 +144,7 @@ std::string frame_of(const Plot& plot, const Axis& x, const Axis& y) {
 }
 
 std::string curve_of(const Curve& curve, std::size_t index, const Axis& x, const Axis& y) {
-  const double right = kWidth - kRight;
+  const double right = kPlotWidth - kRight;
   const double bottom = kTop + kPlotHeight;
   std::string line;
   std::string marks;
@@ -186,7 +186,7 @@ std::string svg_of(const Plot& plot) {
       "@media(prefers-color-scheme:dark){{.page{{fill:#15181c}}text{{fill:#d8dce1}}.grid{{stroke:#31363d}}"
       ".axis{{stroke:#98a0a9}}}}</style>\n"
       "<rect class=\"page\" width=\"{0}\" height=\"{1}\"/>\n",
-      kWidth, height);
+      kPlotWidth, height);
   out += frame_of(plot, x, y);
   for (std::size_t i = 0; i < plot.curves.size(); ++i) out += curve_of(plot.curves[i], i, x, y);
   return out + "</svg>\n";

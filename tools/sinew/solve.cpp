@@ -44,10 +44,6 @@ struct SolveArguments {
   OptionOwners owners;
 };
 
-[[noreturn]] void misused(const std::string& sentence) {
-  throw Error(ErrorKind::usage, sentence);
-}
-
 void add_rig_options(CLI::App& command, SolveArguments& arguments) {
   const char* const group = "Fitting a given rig";
   SolveRequest& request = arguments.run.request;

@@ -13,6 +13,7 @@
 #include "sinew/core/error.h"
 #include "sinew/io/output_file.h"
 #include "sweep_run.h"
+#include "text_options.h"
 
 namespace sinew::tool {
 namespace {
@@ -33,10 +34,6 @@ struct SweepRequest {
   bool json = false;
   bool progress_lines = false;
 };
-
-[[noreturn]] void misused(const std::string& sentence) {
-  throw Error(ErrorKind::usage, sentence);
-}
 
 /// As a field of a CSV: quoted where it has to be.
 std::string field(const std::string& text) {

@@ -9,13 +9,10 @@
 #include <sstream>
 
 #include "sinew/core/error.h"
+#include "text_options.h"
 
 namespace sinew::tool {
 namespace {
-
-[[noreturn]] void misused(const std::string& sentence) {
-  throw Error(ErrorKind::usage, sentence);
-}
 
 std::vector<std::string> words_of(const std::string& text) {
   std::istringstream stream(text);

@@ -53,6 +53,10 @@ std::optional<double> number_in(const std::string& text) {
 
 }  // namespace
 
+void misused(const std::string& sentence) {
+  throw Error(ErrorKind::usage, sentence);
+}
+
 std::string above_zero(const std::string& text) {
   const std::optional<double> number = number_in(text);
   return number && *number > 0 ? "" : fmt::format("{} is not a number above 0", text);

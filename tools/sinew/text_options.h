@@ -9,6 +9,9 @@
 /// expected.
 namespace sinew::tool {
 
+/// Throws Error{usage} with this sentence.
+[[noreturn]] void misused(const std::string& sentence);
+
 /// --frames A:B or A:B:STEP, each of them may be left out: sets the frames to keep.
 void parse_frames(const std::string& text, ReadOptions& options);
 
