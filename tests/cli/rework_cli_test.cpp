@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "cli/program.h"
@@ -51,7 +52,8 @@ TEST_F(Rework, TransferAndEditOfTheRigsOwnRestPoseKeepItsFrames) {
 TEST_F(Rework, BoundsPrintsEveryClipAndWritesATree) {
   const Result bounds = run({"bounds", "rig.glb", "--json", "-o", "bounded.glb"});
   ASSERT_EQ(bounds.status, 0) << bounds.err;
-  EXPECT_EQ(nlohmann::json::parse(bounds.out)["clips"].size(), read_rig(folder_ / "rig.glb").clips.size());
+  const std::size_t clips = std::max<std::size_t>(1, read_rig(folder_ / "rig.glb").clips.size());
+  EXPECT_EQ(nlohmann::json::parse(bounds.out)["clips"].size(), clips);
   EXPECT_NE(text_of(folder_ / "bounded.glb").find("SINEW_bounds"), std::string::npos);
 }
 

@@ -112,7 +112,8 @@ def test_a_mask_locks_the_vertices_that_a_name_does(sequence, rig, tmp_path):
 def test_every_option_of_the_program_is_an_argument(program):
     """What only a command line needs is left out: files, printing, and estimate() for --dry-run."""
     options = set(re.findall(r"^\s+(?:-\w,)?--([a-z-]+)", program("solve", "--help"), re.MULTILINE))
-    options -= {"help", "output", "report", "json", "progress", "keep-partial", "dry-run", "bake-shear", "normals", "safe-names", "allow-static", "frames", "rest", "clip", "mesh", "fps"}
+    options -= {"help", "output", "report", "json", "progress", "keep-partial", "dry-run", "bake-shear", "normals", "safe-names", "allow-static", "scratch", "frames", "rest", "clip", "mesh", "fps"}
+    options -= {"no-symmetric"}  # symmetric=False
     arguments = set(inspect.signature(sinew.solve).parameters)
     assert len(options) > 30
     assert {option.replace("-", "_") for option in options} <= arguments

@@ -52,20 +52,6 @@ Eigen::MatrixXd moves(const Rig& rig, std::size_t helper) {
   return out;
 }
 
-/// How far from its head what a helper moves is, on average.
-double lever(const Rig& rig, std::size_t helper) {
-  const auto K = static_cast<std::size_t>(rig.weights.influences);
-  double sum = 0;
-  double mass = 1e-30;
-  for (std::size_t i = 0; i < rig.weights.values.size(); ++i)
-    if (rig.weights.bones[i] == helper) {
-      const auto w = static_cast<double>(rig.weights.values[i]);
-      sum += w * static_cast<double>((rig.rest.positions.col(index(i / K)) - rig.bones[helper].head).squaredNorm());
-      mass += w;
-    }
-  return std::sqrt(sum / mass);
-}
-
 /// Least squares of y on 1 and the turns of some joints, over the frames that are wanted. Rows of the result: the
 /// constant, then three for each joint.
 Eigen::MatrixXd fit(const Eigen::MatrixXd& y, const Eigen::MatrixXd& x, const std::vector<bool>& wanted) {
@@ -173,7 +159,7 @@ DriveErrors drive_helpers(const Sequence& sequence, Rig& rig, int threads) {
   for (std::size_t h = 0; h < rig.bone_count(); ++h) {
     if (!rig.bones[h].helper) continue;
     Eigen::Matrix<double, 6, 1> scale = Eigen::Matrix<double, 6, 1>::Ones();
-    scale.tail<3>().setConstant(std::max(lever(rig, h), 1e-9));
+    scale.tail<3>().setConstant(std::max(reach(rig, h), 1e-9));
     const Eigen::MatrixXd y = moves(rig, h) * scale.asDiagonal();
     const Choice choice = choose(y, joints, turned);
     const Eigen::MatrixXd C = fit(y, choice.x, fold(rig.frame_count(), kFolds)) * scale.cwiseInverse().asDiagonal();

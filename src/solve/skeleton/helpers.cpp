@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "core/index.h"
 #include "solve/lbs/bone_search.h"
@@ -74,7 +76,46 @@ Together start(const Problem& problem, const EdgeWeights& edges, const SkeletonO
   return out;
 }
 
+/// The bone before `bones` that sees the helper move least: what it carries, not what it happens to share vertices with.
+int calmest_parent(const Rig& rig, std::size_t helper, int bones) {
+  Eigen::Matrix<double, 3, 4> points = rig.bones[helper].head.cast<double>().replicate<1, 4>();
+  points.leftCols<3>() += reach(rig, helper) * Eigen::Matrix3d::Identity();
+  int calmest = 0;
+  double least = std::numeric_limits<double>::infinity();
+  for (int b = 0; b < bones; ++b) {
+    Eigen::Matrix<double, 3, 4> mean = Eigen::Matrix<double, 3, 4>::Zero();
+    double squares = 0;
+    for (std::size_t f = 0; f < rig.frame_count(); ++f) {
+      const Eigen::Matrix<double, 3, 4> P = rig.motion(f, at(b)).cast<double>();
+      const Eigen::Matrix<double, 3, 4> H = rig.motion(f, helper).cast<double>();
+      const Eigen::Matrix<double, 3, 4> seen =
+          P.leftCols<3>().transpose() * (((H.leftCols<3>() * points).colwise() + H.col(3)).colwise() - P.col(3));
+      mean += seen;
+      squares += seen.squaredNorm();
+    }
+    squares -= mean.squaredNorm() / static_cast<double>(rig.frame_count());
+    if (squares < least) {
+      least = squares;
+      calmest = b;
+    }
+  }
+  return calmest;
+}
+
 }  // namespace
+
+double reach(const Rig& rig, std::size_t bone) {
+  const auto K = static_cast<std::size_t>(rig.weights.influences);
+  double sum = 0;
+  double mass = 1e-30;
+  for (std::size_t i = 0; i < rig.weights.values.size(); ++i)
+    if (rig.weights.bones[i] == bone) {
+      const auto w = static_cast<double>(rig.weights.values[i]);
+      sum += w * static_cast<double>((rig.rest.positions.col(index(i / K)) - rig.bones[bone].head).squaredNorm());
+      mass += w;
+    }
+  return std::sqrt(sum / mass);
+}
 
 bool add_helpers(const Sequence& sequence, const Problem& problem, const EdgeWeights& edges,
                  const SkeletonOptions& options, const Progress& progress, Rig& rig) {
@@ -109,9 +150,7 @@ bool add_helpers(const Sequence& sequence, const Problem& problem, const EdgeWei
     Bone& helper = out.bones[at(h)];
     helper.name = fmt::format("helper_{}", h - B + 1);
     helper.helper = true;
-    helper.parent = 0;
-    for (int b = 0; b < B; ++b)
-      if (blend(state.sums, h, b) > blend(state.sums, h, helper.parent)) helper.parent = b;
+    helper.parent = calmest_parent(out, at(h), B);
   }
   out.notes = rig.notes;
   rig = std::move(out);

@@ -8,9 +8,12 @@
 namespace sinew::skeleton {
 
 /// Adds `options.helpers` bones where they gain most, and lets weights, helpers and rotations settle with joints that
-/// stay. Helpers come last, are called helper_1, …, and hang on the bone they blend with most. False: asked to stop.
+/// stay. Helpers come last, are called helper_1, …, and hang on the bone that sees them move least. False: asked to stop.
 bool add_helpers(const Sequence& sequence, const Problem& problem, const EdgeWeights& edges,
                  const SkeletonOptions& options, const Progress& progress, Rig& rig);
+
+/// How far from its head what a bone moves is, on average.
+double reach(const Rig& rig, std::size_t bone);
 
 /// How well helpers follow the joints: E_RMS of the rig.
 struct DriveErrors {

@@ -121,7 +121,7 @@ TEST(Helpers, FollowWhatASkeletonCannotAndAreDrivenByItsJoint) {
   ASSERT_EQ(rig.drives[0].inputs.size(), 1U);
   EXPECT_EQ(rig.drives[0].inputs[0].joint, 1U);
   EXPECT_NE(report.remark.find("in frames left out"), std::string::npos) << report.remark;
-  EXPECT_LT(evaluate(driven(rig), sequence, 1).e_rms, 0.5 * alone);
+  EXPECT_LT(evaluate(driven(rig), sequence, 1).e_rms, 0.5 * alone) << report.remark << " alone " << alone;
   EXPECT_EQ(inside_at_rest(rig).joints, 1) << "helpers are no joints";
 }
 
