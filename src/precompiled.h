@@ -1,7 +1,8 @@
 #pragma once
 
 // What nearly every source of the libraries includes and what takes longest to parse: read once per build (see
-// sinew_precompile in cmake/SinewTargets.cmake). Sources still include what they use: tests/architecture holds them to it.
+// sinew_precompile in cmake/SinewTargets.cmake). Sources still include what they use: tests/architecture holds them to
+// it.
 #include <fmt/format.h>
 
 #include <Eigen/Dense>

@@ -22,9 +22,11 @@ TEST(Request, RefusalsAreWrittenAsTheirReaderTypesOptions) {
   SolveRequest request;
   request.add_bones = 1;
   FitReport report;
-  test::expect_error(ErrorKind::usage, "--add-bones needs --rig or --method skeleton", [&] { solve(sequence, request, report); });
+  test::expect_error(ErrorKind::usage, "--add-bones needs --rig or --method skeleton",
+                     [&] { solve(sequence, request, report); });
   request.style = OptionStyle::keywords;
-  test::expect_error(ErrorKind::usage, "add_bones needs rig or method='skeleton'", [&] { solve(sequence, request, report); });
+  test::expect_error(ErrorKind::usage, "add_bones needs rig or method='skeleton'",
+                     [&] { solve(sequence, request, report); });
   request.method = "flats";
   request.transforms = Transforms::rigid;
   test::expect_error(ErrorKind::usage, "transforms='rigid': method='flats' finds affine bones only",

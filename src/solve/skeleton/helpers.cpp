@@ -76,7 +76,8 @@ Together start(const Problem& problem, const EdgeWeights& edges, const SkeletonO
   return out;
 }
 
-/// The bone before `bones` that sees the helper move least: what it carries, not what it happens to share vertices with.
+/// The bone before `bones` that sees the helper move least: what it carries, not what it happens to share vertices
+/// with.
 int calmest_parent(const Rig& rig, std::size_t helper, int bones) {
   Eigen::Matrix<double, 3, 4> points = rig.bones[helper].head.cast<double>().replicate<1, 4>();
   points.leftCols<3>() += reach(rig, helper) * Eigen::Matrix3d::Identity();

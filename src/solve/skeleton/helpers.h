@@ -8,7 +8,8 @@
 namespace sinew::skeleton {
 
 /// Adds `options.helpers` bones where they gain most, and lets weights, helpers and rotations settle with joints that
-/// stay. Helpers come last, are called helper_1, …, and hang on the bone that sees them move least. False: asked to stop.
+/// stay. Helpers come last, are called helper_1, …, and hang on the bone that sees them move least. False: asked to
+/// stop.
 bool add_helpers(const Sequence& sequence, const Problem& problem, const EdgeWeights& edges,
                  const SkeletonOptions& options, const Progress& progress, Rig& rig);
 
