@@ -282,10 +282,10 @@ ExactBones search_exact(const Whole& whole, const SkeletonOptions& options, doub
 ExactBones find_exact_bones(const Whole& whole, const SkeletonOptions& options, const Progress& progress,
                             SkeletonFit& fit) {
   const SkeletonFit empty = fit;
-  ExactBones out = search_exact(whole, options, kFinerFree, progress, fit);
+  ExactBones out = search_exact(whole, options, 1, progress, fit);
   if (out.end != ExactEnd::not_exact) return out;
-  fit = empty;  // of small meshes the finer measure keeps bones that joints cannot follow
-  return search_exact(whole, options, 1, progress, fit);
+  fit = empty;  // of large meshes the coarser measure merges bones, so that what is left is not exact
+  return search_exact(whole, options, kFinerFree, progress, fit);
 }
 
 }  // namespace sinew::skeleton
