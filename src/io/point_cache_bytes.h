@@ -9,6 +9,7 @@
 #include <cstring>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "io/byte_source.h"
 #include "sinew/core/error.h"
@@ -50,9 +51,8 @@ Frames load_frames(const ByteSource& source, std::size_t start, std::int32_t sam
   if (warn && bytes != frame_count * frame_bytes)
     warn(fmt::format("{}: {} bytes after the last frame were left out", name, bytes - frame_count * frame_bytes));
   if (order == std::endian::native && source.is_file() && frame_count * frame_bytes > paging.most) {
-    const Frames frames(frame_count, vertex_count,
-                        PagedMemory::of_file(name, start, frame_count * frame_bytes, paging));
-    frames.check_finite(name);
+    Frames frames(frame_count, vertex_count, PagedMemory::of_file(name, start, frame_count * frame_bytes, paging));
+    std::as_const(frames).check_finite(name);
     return frames;
   }
   Frames frames(frame_count, vertex_count, paging);
