@@ -1,7 +1,7 @@
 // Skeletons found in the motion of known rigs, scored against them: joints one to one, what lies inside, CPU seconds.
 //   skeleton_bench CASE... [--told] [--step N] [--noise PERCENT] [--detail low|medium|high] [-o FOLDER]
 // A CASE is a rigged file, creature:SEED or SEQUENCE (frames alone: nothing is known). After a file or creature, ~SEED
-// turns all its joints at random instead of playing its clips, and @S scales it by S along Y. Prints one row for each.
+// turns all its joints at random instead of playing its clips. Prints one row for each.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
