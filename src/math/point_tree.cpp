@@ -4,31 +4,27 @@
 #include <nanoflann.hpp>
 
 namespace sinew {
-namespace {
-
-/// nanoflann's view of the points.
-struct PlaceCloud {
-  const Points& points;
-  std::size_t kdtree_get_point_count() const { return static_cast<std::size_t>(points.cols()); }
-  double kdtree_get_pt(std::size_t i, std::size_t c) const {
-    return static_cast<double>(points(static_cast<Eigen::Index>(c), static_cast<Eigen::Index>(i)));
-  }
-  template <class Box>
-  bool kdtree_get_bbox(Box& /*box*/) const {
-    return false;
-  }
-};
-
-using KdTree =
-    nanoflann::KDTreeSingleIndexAdaptor<nanoflann::L2_Simple_Adaptor<double, PlaceCloud>, PlaceCloud, 3, std::size_t>;
-
-}  // namespace
 
 struct PointTree::Tree {
+  /// nanoflann's view of the points.
+  struct Cloud {
+    const Points& points;
+    std::size_t kdtree_get_point_count() const { return static_cast<std::size_t>(points.cols()); }
+    double kdtree_get_pt(std::size_t i, std::size_t c) const {
+      return static_cast<double>(points(static_cast<Eigen::Index>(c), static_cast<Eigen::Index>(i)));
+    }
+    template <class Box>
+    bool kdtree_get_bbox(Box& /*box*/) const {
+      return false;
+    }
+  };
+  using KdTree =
+      nanoflann::KDTreeSingleIndexAdaptor<nanoflann::L2_Simple_Adaptor<double, Cloud>, Cloud, 3, std::size_t>;
+
   explicit Tree(const Points& points) : cloud{points}, tree(3, cloud, nanoflann::KDTreeSingleIndexAdaptorParams(10)) {
     tree.buildIndex();
   }
-  PlaceCloud cloud;
+  Cloud cloud;
   KdTree tree;
 };
 
