@@ -57,8 +57,10 @@ Sums distances(const Eigen::Matrix3Xd& from, const Surface& surface, const Surfa
     const double share = u.cross(v).norm() / (n * n);
     for (int i = 0; i < n; ++i)
       for (int k = 0; k < 2 * (n - i) - 1; ++k) {  // upright and upside-down parts take turns
-        const double along = (k / 2 + (k % 2 == 0 ? 1.0 : 2.0) / 3) / n;
-        const double across = (i + (k % 2 == 0 ? 1.0 : 2.0) / 3) / n;
+        const int cell = k / 2;
+        const double centre = k % 2 == 0 ? 1.0 / 3 : 2.0 / 3;
+        const double along = (cell + centre) / n;
+        const double across = (i + centre) / n;
         const Eigen::Vector3d x = a + along * u + across * v;
         const double d = (to.nearest(x) - x).norm();
         out.weighted += share * d;

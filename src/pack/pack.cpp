@@ -387,7 +387,7 @@ std::vector<std::byte> pack_within(Work& work, PackReport& report) {
   const int normal_bits = bits_of_normals(work, allowance(work.options.quality).normals_file);
   for (int attempt = 0; attempt < 12; ++attempt) {
     share_out(e_bound, normal_bound, ladders);
-    const std::vector<std::byte> bytes = work.file(work.rounded(chosen(base, ladders, normal_bits)));
+    std::vector<std::byte> bytes = work.file(work.rounded(chosen(base, ladders, normal_bits)));
     report.after = errors_of(bytes, work);
     const bool fits =
         report.after.e_rms <= report.allowed_e_rms && report.after.normal_degrees <= report.allowed_normals;
@@ -413,7 +413,7 @@ std::vector<std::byte> pack_within(Work& work, PackReport& report) {
 
 std::vector<std::byte> pack_exactly(Work& work, PackReport& report) {
   choose_order({}, work);
-  const std::vector<std::byte> bytes = work.file(work.rounded({}));
+  std::vector<std::byte> bytes = work.file(work.rounded({}));
   report.after = errors_of(bytes, work);
   fill_parts(work, bytes, {}, 0, report);
   return bytes;

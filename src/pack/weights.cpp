@@ -136,7 +136,7 @@ Eigen::VectorXd best_weights(const Eigen::MatrixXd& G, const Eigen::VectorXd& be
   A.row(n).head(n).setOnes();
   Eigen::VectorXd b(n + 1);
   b << ridge * before, 1;
-  const Eigen::VectorXd w = A.partialPivLu().solve(b).head(n);
+  Eigen::VectorXd w = A.partialPivLu().solve(b).head(n);
   if (w.allFinite() && w.minCoeff() >= 0) return w;
   return before / before.sum();
 }

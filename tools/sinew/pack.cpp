@@ -129,9 +129,11 @@ void run(PackRequest request) {
     if (!same_vertices(rig, examples)) rig = in_order_of(rig, match_vertices(rig, examples), examples);
   }
   const Engine* const engine = find_engine(request.target);
-  if (engine != nullptr)
-    rig = within_limits(std::move(rig), with_examples ? examples : pose_all(rig), *engine, request);
-  if (engine != nullptr && !engine->meshopt) return write_plain(rig, with_examples ? examples : pose_all(rig), request);
+  if (engine != nullptr) {
+    if (!with_examples) examples = pose_all(rig);
+    rig = within_limits(std::move(rig), examples, *engine, request);
+    if (!engine->meshopt) return write_plain(rig, examples, request);
+  }
   PackReport report;
   const std::vector<std::byte> bytes = pack_glb(rig, with_examples ? &examples : nullptr, request.options, report);
   stop_if_interrupted("interrupted: nothing was written");

@@ -6,6 +6,7 @@
 #include <limits>
 #include <random>
 
+#include "core/index.h"
 #include "math/parallel.h"
 #include "sinew/core/error.h"
 #include "solve/lbs/motion_clusters.h"
@@ -59,7 +60,7 @@ Chain begin(const Problem& problem, const SearchOptions& options, const FitState
   chain.state = from;
   const int bones = from.bones();
   if (start > 0) {
-    const auto parts = static_cast<std::size_t>(bones + start * (bones + 1) / 2);
+    const std::size_t parts = at(bones) + at(start) * (at(bones) + 1) / 2;
     const MotionClusters clusters = cluster_by_motion(problem, parts);
     work.done += 4 * comparison_work(problem, static_cast<int>(parts));
     if (static_cast<int>(clusters.count()) >= bones) {

@@ -94,7 +94,7 @@ Eigen::Vector3d root_joint(const Described& skeleton) {
   const Symmetry& even = skeleton.fit.symmetry;
   if (!even.partner.empty() && even.partner[0] == 0) middle = 0.5 * (middle + even.plane.mirrored(middle));
   if (skeleton.anatomy.legs.empty() || skeleton.anatomy.root != 0) return middle;
-  const Eigen::Vector3d hips = skeleton.anatomy.legs.back().between;
+  Eigen::Vector3d hips = skeleton.anatomy.legs.back().between;
   if (body != nullptr && !body->holds(hips)) return middle;
   for (int b = 1; b < skeleton.fit.tree.bones(); ++b)
     if ((skeleton.fit.tree.joint.col(b) - hips).norm() < kShortestBone) return middle;
