@@ -109,15 +109,20 @@ Problem::Problem(const Sequence& sequence, const ProblemOptions& options)
   if (!reduced()) keep({}, 0);
 }
 
+Problem Problem::without_vertices() const {
+  Problem other;
+  other.sequence_ = sequence_;
+  other.frames_ = frames_;
+  other.rows_ = rows_;
+  other.threads_ = threads_;
+  other.scaling_ = scaling_;
+  other.common_ = common_;
+  other.basis_ = basis_;
+  return other;
+}
+
 Problem Problem::sample(const std::vector<Index>& vertices, double truncation, std::uint64_t seed) const {
-  Problem part;
-  part.sequence_ = sequence_;
-  part.frames_ = frames_;
-  part.rows_ = rows_;
-  part.threads_ = threads_;
-  part.scaling_ = scaling_;
-  part.common_ = common_;
-  part.basis_ = basis_;
+  Problem part = without_vertices();
   part.rest_.resize(3, index(vertices.size()));
   part.stored_.resize(index(rows_), index(vertices.size()));
   part.energy_.resize(vertices.size());
@@ -139,15 +144,8 @@ Problem Problem::sample(const std::vector<Index>& vertices, double truncation, s
 }
 
 Problem Problem::aimed_at(Eigen::MatrixXf trajectories, std::vector<double> importance) const {
-  Problem other;
-  other.sequence_ = sequence_;
-  other.frames_ = frames_;
-  other.rows_ = rows_;
-  other.threads_ = threads_;
-  other.scaling_ = scaling_;
+  Problem other = without_vertices();
   other.rest_ = rest_;
-  other.common_ = common_;
-  other.basis_ = basis_;
   other.stored_ = std::move(trajectories);
   other.importance_ = std::move(importance);
   other.adjacency_ = adjacency_;

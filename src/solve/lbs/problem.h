@@ -83,6 +83,7 @@ class Problem {
 
  private:
   Problem() = default;
+  Problem without_vertices() const;
   Eigen::MatrixXf find_common_motion(const std::vector<Index>& chosen);
   void reduce(const Eigen::MatrixXf& some, double truncation, std::uint64_t seed);
   bool keep(const Eigen::MatrixXf& basis, double allowed);

@@ -41,6 +41,14 @@ void place_given(const Problem& problem, const Rig& given, const JointTree& tree
   }
 }
 
+/// The problem of a fit to a given rig, once all that was given is seen to be usable; begins the report.
+Problem problem_of(const Sequence& sequence, const Rig& given, const SkeletonOptions& options, FitReport& report) {
+  check_options(options);
+  check_given(sequence, given);
+  report = fresh_report("skeleton", static_cast<int>(given.bone_count()));
+  return Problem(sequence, {0.01, options.threads, options.seed});
+}
+
 /// What fits to a given hierarchy start from: its tree, its motion in the problem's units and its weights.
 SkeletonFit start_of(const Problem& problem, const EdgeWeights* edges, const Rig& given, int slots,
                      const SkeletonOptions& options) {
@@ -59,42 +67,36 @@ namespace sinew {
 Rig refit_skeleton(const Sequence& sequence, const Rig& given, const SkeletonOptions& options, FitReport& report,
                    const Progress& progress) {
   using namespace skeleton;
-  check_options(options);
-  check_given(sequence, given);
-  report = fresh_report("skeleton", static_cast<int>(given.bone_count()));
   const double start = now_seconds();
-  const Problem problem(sequence, {0.01, options.threads, options.seed});
+  const Problem problem = problem_of(sequence, given, options, report);
   const EdgeWeights edges = rigidness_laplacian(sequence, problem.adjacency(), 1e-3, problem.threads());
-  SkeletonFit rig = start_of(problem, &edges, given, options.influences, options);
+  SkeletonFit fit = start_of(problem, &edges, given, options.influences, options);
   const Body body(sequence.rest, problem.scaling());
-  if (!options.free_joints && !body.hollow()) rig.body = &body;
+  if (!options.free_joints && !body.hollow()) fit.body = &body;
   const StepTimer timer(report, "strict joints");
   // The given weights carry the motion to where the joints allow it before they change themselves.
-  sum_up(rig);
-  settle_tree(rig, 6);
-  rig.state.squares = objective(problem, rig.state.sums, rig.state.D);
-  update_weights(rig);
-  rig.state.weights = with_capacity(rig.state.weights, options.influences);
+  sum_up(fit);
+  settle_tree(fit, 6);
+  fit.state.squares = objective(problem, fit.state.sums, fit.state.D);
+  update_weights(fit);
+  fit.state.weights = with_capacity(fit.state.weights, options.influences);
   int rounds = 0;
-  const RunEnd end = settle_all(rig, options, [&](double error) {
+  const RunEnd end = settle_all(fit, options, [&](double error) {
     report.iterations.push_back({error, now_seconds() - start});
     return tell(progress, "strict joints", std::min(1.0, static_cast<double>(++rounds) / options.strict_iterations));
   });
   report.termination = termination_of(end);
-  report.bones = rig.state.bones();
-  Rig out = to_rig(sequence, problem, rig.state.D, rig.state.weights, Transforms::rigid, options.influences);
-  place_given(problem, given, rig.tree, out);
+  report.bones = fit.state.bones();
+  Rig out = to_rig(sequence, problem, fit.state.D, fit.state.weights, Transforms::rigid, options.influences);
+  place_given(problem, given, fit.tree, out);
   return out;
 }
 
 Rig refit_joint_rotations(const Sequence& sequence, const Rig& given, const SkeletonOptions& options, FitReport& report,
                           const Progress& progress) {
   using namespace skeleton;
-  check_options(options);
-  check_given(sequence, given);
-  report = fresh_report("skeleton", static_cast<int>(given.bone_count()));
   const double start = now_seconds();
-  const Problem problem(sequence, {0.01, options.threads, options.seed});
+  const Problem problem = problem_of(sequence, given, options, report);
   const int slots = given.weights.influences;
   SkeletonFit fit = start_of(problem, nullptr, given, slots, options);
   const StepTimer timer(report, "rotations");
