@@ -13,7 +13,7 @@ struct Precision {
   int scale_step = 0;
   bool round_translations = false;
   bool round_scales = false;
-  int morph_levels = 0;  // offsets of morph targets: whole numbers up to this
+  int morph_levels = 0;  // offsets of the morph target that moves most: whole numbers up to this
 };
 
 }  // namespace sinew::pack

@@ -29,14 +29,23 @@ void round_positions(const FitFrames& fit, int threads, Rounded& out) {
   }
 }
 
-RoundedMorph round_morph(const Points& offsets, const Points* normals, int levels, double step) {
+/// What a unit of a target's offset shows in a frame (RMS); for a target that no frame uses as if it always were.
+double shown(const Corrections& corrections, std::size_t r) {
+  const double rms = std::sqrt(corrections.coefficients.col(index(r)).cast<double>().array().square().mean());
+  return rms > 0 ? rms : 1;
+}
+
+double largest(const Points& points) {
+  return static_cast<double>(points.cwiseAbs().maxCoeff());
+}
+
+RoundedMorph round_morph(const Points& offsets, const Points* normals, double unit, double step) {
   RoundedMorph out;
-  out.unit = static_cast<double>(offsets.cwiseAbs().maxCoeff()) / levels;
-  if (normals != nullptr && normals->cols() > 0)
-    out.unit = std::max(out.unit, step * static_cast<double>(normals->cwiseAbs().maxCoeff()));
+  out.unit = unit;
+  if (normals != nullptr && normals->cols() > 0) out.unit = std::max(out.unit, step * largest(*normals));
   if (!(out.unit > 0)) out.unit = step;
-  const auto whole = [](const Points& points, double unit) {
-    return Cells((points.cast<double>() / unit).array().round().cast<int>());
+  const auto whole = [](const Points& points, double of) {
+    return Cells((points.cast<double>() / of).array().round().cast<int>());
   };
   out.offsets = whole(offsets, out.unit);
   if (normals != nullptr && normals->cols() > 0) out.normals = whole(*normals, out.unit / step / 127);
@@ -46,9 +55,14 @@ RoundedMorph round_morph(const Points& offsets, const Points* normals, int level
 void round_morphs(Rounded& out) {
   if (out.precision.morph_levels == 0 || !out.rig.corrections) return;
   Corrections& corrections = *out.rig.corrections;
+  // One number more or less shows as much of whichever target: those that move little are coded in few numbers.
+  double most = 0;
+  for (std::size_t r = 0; r < corrections.rank(); ++r)
+    most = std::max(most, largest(corrections.offsets[r]) * shown(corrections, r));
+  const double shows = most / out.precision.morph_levels;
   for (std::size_t r = 0; r < corrections.rank(); ++r) {
     Points* const normals = corrections.normal_offsets.empty() ? nullptr : &corrections.normal_offsets[r];
-    out.morphs.push_back(round_morph(corrections.offsets[r], normals, out.precision.morph_levels, out.step));
+    out.morphs.push_back(round_morph(corrections.offsets[r], normals, shows / shown(corrections, r), out.step));
     const RoundedMorph& morph = out.morphs.back();
     corrections.offsets[r] = (morph.unit * morph.offsets.cast<double>()).cast<float>();
     if (normals != nullptr) *normals = (morph.unit / out.step / 127 * morph.normals.cast<double>()).cast<float>();
