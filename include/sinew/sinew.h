@@ -34,6 +34,7 @@
 #include "sinew/pack/engines.h"
 #include "sinew/pack/pack.h"
 #include "sinew/refine/corrections.h"
+#include "sinew/refine/reduce.h"
 #include "sinew/refine/reduce_weights.h"
 #include "sinew/refine/two_layer.h"
 #include "sinew/rework/bounds.h"

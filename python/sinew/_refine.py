@@ -27,13 +27,18 @@ def reduce(
     method: Literal["largest", "smooth", "geometry", "poisson"] = "geometry",
     examples: Optional[Sequence] = None,
     threads: int = 0,
+    refit: Literal["auto", "always", "never"] = "auto",
+    progress: Progress = None,
 ) -> Rig:
-    """The rig with at most `influences` (>= 1) bones per vertex; bones and motion stay.
+    """The rig with at most `influences` (>= 1) bones per vertex: what `sinew reduce` makes.
 
     examples: the sequence that the rig was made from; None: what the rig itself poses. Methods, from crude to fair:
-    docs/algorithms/reduce.md. The report has the errors against the examples.
+    docs/algorithms/reduce.md. refit: then fit the weights and, where bones are free, their motion to the examples:
+    'auto' where that lowers the error, 'always' or 'never'; at most 8 influences, several frames, no corrections. The
+    report has the errors against the examples, e_rms_cut before that fit, and whether the rig is the refitted one.
     """
-    return _core.reduce(rig, examples, influences, method, threads)
+    with callback_of(progress) as callback:
+        return _core.reduce(rig, examples, influences, method, refit, threads, callback)
 
 
 def compress(

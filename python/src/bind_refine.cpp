@@ -8,6 +8,7 @@
 #include "model.h"
 #include "sinew/core/error.h"
 #include "sinew/refine/corrections.h"
+#include "sinew/refine/reduce.h"
 #include "sinew/refine/reduce_weights.h"
 #include "sinew/refine/two_layer.h"
 
@@ -19,28 +20,33 @@ void refuse_two_layers(const Rig& rig, const char* what) {
   if (rig.two_layer) throw Error(ErrorKind::input, std::string("rig: is a two-layer model") + what);
 }
 
-Model reduce(const Model& model, const Sequence* examples, int influences, const std::string& method, int threads) {
+Model reduce_model(const Model& model, const Sequence* examples, int influences, const std::string& method,
+                   const std::string& refit, int threads, nb::object progress) {
   refuse_two_layers(model.rig, ", reduce its original");
   ReduceOptions options;
   options.method = reduce_method(method);
   options.influences = influences;
   options.threads = threads;
-  LongWork work{nb::none()};
+  const Refit wanted = refit_called(refit);
   struct Reduced {
     Rig rig;
+    ReduceReport report;
     Errors errors;
   };
+  LongWork work(std::move(progress));
   Reduced out = work.run([&](const Progress& told) {
     const Sequence own = examples == nullptr ? pose_all(model.rig) : Sequence{};
     const Sequence& target = examples == nullptr ? own : *examples;
-    Reduced reduced{model.rig, {}};
-    reduced.rig.weights = reduce_weights(model.rig, &target, options, told);
+    Reduced reduced;
+    reduced.rig = reduce(model.rig, &target, options, wanted, reduced.report, told);
     reduced.errors = evaluate(reduced.rig, target, threads);
     return reduced;
   });
   nb::dict facts;
   facts["method"] = method;
   facts["influences"] = used_influences(out.rig.weights);
+  facts["e_rms_cut"] = out.report.e_rms_cut;
+  facts["refitted"] = out.report.refitted;
   facts["errors"] = facts_of(out.errors);
   return {std::move(out.rig), make_report(facts)};
 }
@@ -126,8 +132,8 @@ Model correct_model(const Model& model, const Sequence& sequence, int rank, doub
 }  // namespace
 
 void bind_refine(nb::module_& module) {
-  module.def("reduce", &reduce, nb::arg("rig"), nb::arg("examples").none(), nb::arg("influences"), nb::arg("method"),
-             nb::arg("threads"));
+  module.def("reduce", &reduce_model, nb::arg("rig"), nb::arg("examples").none(), nb::arg("influences"),
+             nb::arg("method"), nb::arg("refit"), nb::arg("threads"), nb::arg("progress").none());
   module.def("compress", &compress, nb::arg("rig"), nb::arg("examples").none(), nb::arg("blends_per_vertex"),
              nb::arg("virtual_bones"), nb::arg("max_error"), nb::arg("virtual_per_vertex"),
              nb::arg("bones_per_virtual"), nb::arg("keep_motion"), nb::arg("threads"), nb::arg("progress").none());

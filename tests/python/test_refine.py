@@ -31,13 +31,27 @@ def test_errors_are_those_that_the_program_prints(files, program):
 
 
 @pytest.mark.parametrize("method", ["largest", "smooth", "geometry", "poisson"])
-def test_reduced_rigs_are_those_of_the_program(method, files, program):
+@pytest.mark.parametrize("refit", [None, "always", "never"])
+def test_reduced_rigs_are_those_of_the_program(method, refit, files, program):
     folder, sequence, rig = files
-    sinew.reduce(rig, 2, method, sequence).save(folder / "python.glb")
-    program(
+    wanted = {} if refit is None else {"refit": refit}
+    reduced = sinew.reduce(rig, 2, method, sequence, **wanted)
+    reduced.save(folder / "python.glb")
+    printed = program(
         "reduce", folder / "dense.glb", "-o", folder / "program.glb", "--influences", 2, "--method", method,
-        "--examples", folder / "limb.npz", "--refit", "never",
+        "--examples", folder / "limb.npz", "--json", *(["--refit", refit] if refit else []),
     )  # fmt: skip
+    assert (folder / "python.glb").read_bytes() == (folder / "program.glb").read_bytes()
+    facts = json.loads(printed)
+    assert reduced.report["refitted"] == facts["refitted"] == (refit != "never")
+    assert reduced.report["e_rms_cut"] == facts["e_rms_cut"]
+    assert reduced.report["influences"] == facts["influences"]["after"] == 2
+
+
+def test_rigs_are_reduced_without_examples_as_by_the_program(files, program):
+    folder, _sequence, rig = files
+    sinew.reduce(rig, 3).save(folder / "python.glb")
+    program("reduce", folder / "dense.glb", "-o", folder / "program.glb", "--influences", 3)
     assert (folder / "python.glb").read_bytes() == (folder / "program.glb").read_bytes()
 
 
@@ -100,3 +114,13 @@ def test_what_a_callback_stops_is_said(dense):
     with pytest.raises(sinew.Error) as caught:
         sinew.compress(dense, progress=lambda step, fraction: False)
     assert caught.value.kind == "interrupted"
+    steps = set()
+
+    def stop_at(name):
+        return lambda step, fraction: steps.add(step) or step == name
+
+    for name in ("", "reduce"):  # at once, and while weights and motion are fitted anew
+        with pytest.raises(sinew.Error) as caught:
+            sinew.reduce(dense, 2, progress=stop_at(name))
+        assert caught.value.kind == "interrupted"
+    assert len(steps) > 1

@@ -6,12 +6,13 @@
 #include "inputs.h"
 #include "interrupt.h"
 #include "output.h"
-#include "reduce.h"
+#include "progress_bar.h"
 #include "report.h"
 #include "sinew/core/error.h"
 #include "sinew/evaluate/vertex_match.h"
 #include "sinew/io/output_file.h"
 #include "sinew/pack/engines.h"
+#include "sinew/refine/reduce.h"
 
 namespace sinew::tool {
 namespace {
@@ -46,7 +47,13 @@ Rig within_limits(Rig rig, const Sequence& target, const Engine& engine, PackReq
   if (used_influences(rig.weights) <= engine.influences) return rig;
   const double before = evaluate(rig, target, request.options.threads).e_rms;
   const int influences = used_influences(rig.weights);
-  rig = with_influences(rig, target, engine.influences, request.options.threads);
+  ReduceOptions reduced;
+  reduced.influences = engine.influences;
+  reduced.threads = request.options.threads;
+  ReduceReport report;
+  ProgressBar bar;
+  rig = reduce(rig, &target, reduced, Refit::automatic, report, bar.callback());
+  bar.wipe();
   fmt::print(stderr, "sinew: {}: {} influences per vertex became {}: E_RMS {} -> {}\n", engine.name, influences,
              engine.influences, short_number(before),
              short_number(evaluate(rig, target, request.options.threads).e_rms));
