@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Optional, Union
 from sinew import _core
 from sinew._core import Rig, Sequence
 from sinew._progress import Progress, callback_of
-from sinew._types import Error
+from sinew._types import bytes_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -91,7 +91,8 @@ def solve(
       seed          of everything random, 0 to 2**64 - 1 (1).
       threads       0: all cores. The result does not depend on it.
       checkpoint    a file that keeps the state every checkpoint_seconds (60); the same call goes on from it.
-      memory_limit  bytes, or text such as '4G': what would take more is refused at once.
+      memory_limit  bytes, or text such as '4G': what would take more is refused at once. Frames that memory has no room
+                    for stay in a file when they are read so: read(..., memory_limit=...), or numpy.memmap.
 
     Some methods
       influences    bones per vertex, or 'all' (4; flats: all). ssdr, kavan 1 to 8 or all; skeleton 1 to 8; sma, flats.
@@ -104,7 +105,7 @@ def solve(
       time          seconds to look for a better answer instead of a quality, > 0; work: the same in units of work, as
                     the report's remark tells them, for the same bits again. ssdr, kavan.
       surface       how much normals count beside distances, 0 to 1000 (0). ssdr.
-      skeleton      True is method='skeleton'.
+      skeleton      True is method='skeleton', and goes with no other.
       rig           a Rig of the same mesh to fit, and what of it: fit='weights', 'motion' or 'all' (ssdr), 'weights'
                     (sma), 'joints' (skeleton); the motion of a rig with joints is
                     that of its joints unless transforms is given. lock: bones that keep their motion, by name or
@@ -128,7 +129,7 @@ def solve(
     sequence = _sequence(frames, faces, rest, times, fps)
     path = "" if checkpoint is None else os.fspath(checkpoint)
     with callback_of(progress) as callback:
-        return _core.solve(sequence, options, callback, path, float(checkpoint_seconds), _bytes(memory_limit))
+        return _core.solve(sequence, options, callback, path, float(checkpoint_seconds), bytes_of("memory_limit", memory_limit))
 
 
 def estimate(
@@ -145,17 +146,18 @@ def estimate(
     return _core.estimate(sequence, _options(options))
 
 
-_NOT_OPTIONS = frozenset(
-    "frames faces rest times fps progress checkpoint checkpoint_seconds memory_limit skeleton".split()
-)
+_NOT_OPTIONS = frozenset("frames faces rest times fps progress checkpoint checkpoint_seconds memory_limit".split())
+# Options that are off unless they are asked for: False is what their absence is. (symmetric has three states.)
+_SWITCHES = frozenset("skeleton rest_pose optimize_rest free_joints keep_all_bones drive_helpers".split())
 
 
 def _options(arguments: dict[str, Any]) -> dict[str, Any]:
     """Those of the arguments that say how to solve, without what is left to the method."""
     options = {name: value for name, value in arguments.items() if name not in _NOT_OPTIONS and value is not None}
-    options = {name: value for name, value in options.items() if value is not False}
-    if arguments.get("skeleton") and options.get("method", "ssdr") == "ssdr":
+    options = {name: value for name, value in options.items() if not (name in _SWITCHES and value is False)}
+    if options.get("skeleton", False) is True and options.get("method", "ssdr") == "ssdr":
         options["method"] = "skeleton"
+        del options["skeleton"]
     return options
 
 
@@ -165,18 +167,3 @@ def _sequence(frames: Any, faces: Any, rest: Any, times: Any, fps: float) -> Seq
     if faces is not None or rest is not None or times is not None:
         raise TypeError("a Sequence brings its own faces, rest and times")
     return frames
-
-
-def _bytes(size: Union[int, str, None]) -> float:
-    """A size with K, M, G or T (powers of 1024) behind it, or none, in bytes."""
-    if size is None:
-        return 0.0
-    text = str(size).strip()
-    power = "KMGT".find(text[-1:].upper()) + 1 if text else 0
-    try:
-        value = float(text[:-1] if power else text) * 1024.0**power
-    except ValueError:
-        value = -1.0
-    if not 0 < value < 2**63:
-        raise Error(f"memory_limit: {size!r} was given, bytes or a size such as '4G' is expected", "usage")
-    return value

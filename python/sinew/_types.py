@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, Union
 
 Kind = Literal["usage", "input", "output", "unusable", "interrupted"]
 
@@ -45,3 +45,18 @@ class Report(dict[str, Any]):
             elif name == "iterations":
                 parts.append(f"iterations: {len(value)}")
         return f"Report({', '.join(parts)})"
+
+
+def bytes_of(name: str, size: Union[int, str, None]) -> float:
+    """A size with K, M, G or T (powers of 1024) behind it, or none, in bytes; 0 for None."""
+    if size is None:
+        return 0.0
+    text = str(size).strip()
+    power = "KMGT".find(text[-1:].upper()) + 1 if text else 0
+    try:
+        value = float(text[:-1] if power else text) * 1024.0**power
+    except ValueError:
+        value = -1.0
+    if not 0 < value < 2**63:
+        raise Error(f"{name}: {size!r} was given, bytes or a size such as '4G' is expected", "usage")
+    return value

@@ -30,8 +30,9 @@ std::string shown(nb::handle value) {
   throw Error(ErrorKind::usage, fmt::format("{}: {} was given, {} is expected", name, shown(value), expected));
 }
 
-/// An int, or anything that stands for one exactly (numpy's integers).
+/// An int, or anything that stands for one exactly (numpy's integers); True and False are no numbers.
 nb::object as_integer(const char* name, nb::handle value) {
+  if (nb::isinstance<nb::bool_>(value)) wrong_type(name, value, "an integer");
   PyObject* const number = PyNumber_Index(value.ptr());
   if (number != nullptr) return nb::steal(number);
   PyErr_Clear();
@@ -143,8 +144,9 @@ std::optional<std::uint64_t> OptionReader::unsigned_integer(const char* name) {
 std::optional<double> OptionReader::number(const char* name, double lowest, double highest, bool lowest_excluded) {
   const nb::object value = object(name);
   if (value.is_none()) return std::nullopt;
-  const double found = nb::isinstance<nb::str>(value) ? -1 : PyFloat_AsDouble(value.ptr());
-  if (nb::isinstance<nb::str>(value) || PyErr_Occurred() != nullptr) {
+  if (nb::isinstance<nb::str>(value) || nb::isinstance<nb::bool_>(value)) wrong_type(name, value, "a number");
+  const double found = PyFloat_AsDouble(value.ptr());
+  if (PyErr_Occurred() != nullptr) {
     PyErr_Clear();
     wrong_type(name, value, "a number");
   }
@@ -196,6 +198,7 @@ Request solve_request(const nb::dict& given) {
   SolveRequest& request = out.solve;
   request.style = OptionStyle::keywords;
   request.method = options.text("method").value_or(request.method);
+  options.flag("skeleton");
   check_taken(options, request.method);
   request.bones = options.integer("bones", 1, 100000);
   request.max_error = options.number("max_error", 0, kAny, true);
