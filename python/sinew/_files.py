@@ -9,6 +9,7 @@ from typing import Any, Optional, Union
 
 from sinew import _core
 from sinew._core import Rig, Sequence
+from sinew._types import bytes_of
 
 Path = Union[str, "os.PathLike[str]"]
 
@@ -16,7 +17,14 @@ _MOST_INLINE = 32 << 20  # bytes of a page shown in a notebook
 
 
 def read(
-    *paths: Path, clip: str = "", mesh: str = "", fps: float = 0.0, rest: str = "", frames: Optional[slice] = None
+    *paths: Path,
+    clip: str = "",
+    mesh: str = "",
+    fps: float = 0.0,
+    rest: str = "",
+    frames: Optional[slice] = None,
+    memory_limit: Union[int, str, None] = None,
+    scratch: Union[Path, None] = None,
 ) -> Sequence:
     """Reads an animated mesh.
 
@@ -28,9 +36,14 @@ def read(
     fps     of glTF, FBX, USD: frames per second to sample at; 0: at its keys.
     rest    frame number or file to take the rest pose from; "": the input's own.
     frames  slice of the frames to keep, counted from 0.
+    memory_limit, scratch   bytes, or text such as '4G': frames of more than half of it stay in a file, their own or one
+            without a name in the folder `scratch` (None: the system's), and solvers pass over them there. The rig is
+            the same. None: all frames are in memory.
     Raises sinew.Error (kind 'input') for files that cannot be accepted; what was mended on the way is a warning.
     """
-    return _core.read([os.fspath(path) for path in paths], clip, mesh, fps, rest, frames)
+    most = bytes_of("memory_limit", memory_limit)
+    folder = "" if scratch is None else os.fspath(scratch)
+    return _core.read([os.fspath(path) for path in paths], clip, mesh, fps, rest, frames, most, folder)
 
 
 def _report_json(rig: Rig) -> str:

@@ -74,6 +74,25 @@ Index index_of(std::int64_t value, std::size_t face) {
   return static_cast<Index>(value);
 }
 
+/// Adds a list or tuple of Python's own integers, which numpy would be slow to look at one by one. False: it is
+/// something else, and nothing was added.
+bool add_plain_face(nb::handle polygon, Mesh& mesh) {
+  if (!nb::isinstance<nb::list>(polygon) && !nb::isinstance<nb::tuple>(polygon)) return false;
+  const std::size_t before = mesh.corners.size();
+  for (const nb::handle corner : nb::borrow<nb::sequence>(polygon)) {
+    int overflow = 0;
+    const bool plain = PyLong_CheckExact(corner.ptr());
+    const long long number = plain ? PyLong_AsLongLongAndOverflow(corner.ptr(), &overflow) : 0;
+    if (!plain || overflow != 0) {
+      mesh.corners.resize(before);
+      return false;
+    }
+    mesh.corners.push_back(index_of(number, mesh.face_sizes.size()));
+  }
+  mesh.face_sizes.push_back(static_cast<Index>(mesh.corners.size() - before));
+  return true;
+}
+
 }  // namespace
 
 FloatArray float_array(nb::handle value, const char* name, std::initializer_list<const char*> shape) {
@@ -108,6 +127,7 @@ void set_faces(nb::handle value, Mesh& mesh) {
   }
   if (!nb::isinstance<nb::sequence>(value)) throw nb::type_error("faces: an array or a list of polygons is expected");
   for (const nb::handle polygon : nb::borrow<nb::sequence>(value)) {
+    if (add_plain_face(polygon, mesh)) continue;
     const IntegerArray face = integer_array(polygon, "faces", {"corners"});
     for (std::size_t c = 0; c < face.size(); ++c)
       mesh.corners.push_back(index_of(face.data()[c], mesh.face_sizes.size()));

@@ -35,6 +35,42 @@ std::string text_of(const Model& model) {
   return text + ")";
 }
 
+using DenseWeights = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+/// The most bones of a vertex that have weight; of a bone that is named twice, the sum counts.
+int fullest_row(const DoubleArray& values, const IntegerArray& bones) {
+  const std::size_t slots = values.shape(1);
+  std::size_t most = 1;
+  std::vector<std::int64_t> used;
+  for (std::size_t v = 0; v < values.shape(0); ++v) {
+    used.clear();
+    for (std::size_t i = v * slots; i < (v + 1) * slots; ++i)
+      if (values.data()[i] > 0) used.push_back(bones.data()[i]);
+    std::sort(used.begin(), used.end());
+    most = std::max(most, static_cast<std::size_t>(std::unique(used.begin(), used.end()) - used.begin()));
+  }
+  return static_cast<int>(most);
+}
+
+/// V×K weights with their bones, some rows at a time: V×B numbers may be more than memory has.
+SkinWeights pack_sparse(const DoubleArray& values, const IntegerArray& bones, Eigen::Index bone_count) {
+  constexpr std::size_t kRows = 256;
+  const std::size_t slots = values.shape(1);
+  SkinWeights out;
+  out.influences = fullest_row(values, bones);
+  for (std::size_t first = 0; first < values.shape(0); first += kRows) {
+    const std::size_t rows = std::min(kRows, values.shape(0) - first);
+    DenseWeights dense = DenseWeights::Zero(static_cast<Eigen::Index>(rows), bone_count);
+    for (std::size_t i = 0; i < rows * slots; ++i)
+      dense(static_cast<Eigen::Index>(i / slots), static_cast<Eigen::Index>(bones.data()[first * slots + i])) +=
+          values.data()[first * slots + i];
+    const SkinWeights part = pack_weights(dense, out.influences);
+    out.bones.insert(out.bones.end(), part.bones.begin(), part.bones.end());
+    out.values.insert(out.values.end(), part.values.begin(), part.values.end());
+  }
+  return out;
+}
+
 /// V×K weights with their bones, or V×B weights alone.
 SkinWeights weights_of(nb::handle weights, nb::handle bones, std::size_t bone_count) {
   const DoubleArray values = double_array(weights, "weights", {"V", "K"});
@@ -43,14 +79,11 @@ SkinWeights weights_of(nb::handle weights, nb::handle bones, std::size_t bone_co
   for (std::size_t i = 0; i < values.size(); ++i)
     if (!std::isfinite(values.data()[i]) || values.data()[i] < 0)
       refuse(fmt::format("weights: vertex {} has weight {}", i / values.shape(1), values.data()[i]));
-  Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> dense =
-      Eigen::MatrixXd::Zero(V, static_cast<Eigen::Index>(bone_count));
   if (bones.is_none()) {
     if (values.shape(1) != bone_count)
       refuse(fmt::format("weights: {} columns, transforms has {} bones; give `bones` for sparse weights",
                          values.shape(1), bone_count));
-    std::copy(values.data(), values.data() + values.size(), dense.data());
-    return pack_weights(dense);
+    return pack_weights(Eigen::Map<const DenseWeights>(values.data(), V, K));
   }
   const IntegerArray indices = integer_array(bones, "bones", {"V", "K"});
   if (indices.shape(0) != values.shape(0) || indices.shape(1) != values.shape(1))
@@ -59,9 +92,8 @@ SkinWeights weights_of(nb::handle weights, nb::handle bones, std::size_t bone_co
     const std::int64_t bone = indices.data()[i];
     if (bone < 0 || static_cast<std::size_t>(bone) >= bone_count)
       refuse(fmt::format("bones: vertex {} refers to bone {}, there are {}", i / K, bone, bone_count));
-    dense(i / K, static_cast<Eigen::Index>(bone)) += values.data()[i];
   }
-  return pack_weights(dense);
+  return pack_sparse(values, indices, static_cast<Eigen::Index>(bone_count));
 }
 
 Motion motion_of(nb::handle transforms) {
@@ -89,6 +121,13 @@ void set_centers(Rig& rig) {
     if (totals[b] > 0) rig.bones[b].head = rig.bones[b].tail = (sums[b] / totals[b]).cast<float>();
 }
 
+std::vector<std::string> texts_of(nb::handle value, const char* name) {
+  std::vector<std::string> out;
+  if (nb::isinstance<nb::str>(value) || !nb::try_cast(value, out))
+    throw nb::type_error(fmt::format("{}: a list of text is expected", name).c_str());
+  return out;
+}
+
 void set_bones(Rig& rig, nb::handle names, nb::handle parents, nb::handle heads, nb::handle tails) {
   const std::size_t B = rig.bone_count();
   const auto check_count = [&](const char* name, std::size_t count) {
@@ -96,7 +135,7 @@ void set_bones(Rig& rig, nb::handle names, nb::handle parents, nb::handle heads,
   };
   for (std::size_t b = 0; b < B; ++b) rig.bones[b].name = fmt::format("bone{}", b);
   if (!names.is_none()) {
-    const auto list = nb::cast<std::vector<std::string>>(names);
+    const std::vector<std::string> list = texts_of(names, "names");
     check_count("names", list.size());
     for (std::size_t b = 0; b < B; ++b) rig.bones[b].name = list[b];
   }
@@ -126,6 +165,7 @@ void set_bones(Rig& rig, nb::handle names, nb::handle parents, nb::handle heads,
 Rig make_rig(nb::handle rest, nb::handle faces, nb::handle weights, nb::handle transforms, nb::handle bones,
              nb::handle names, nb::handle parents, nb::handle heads, nb::handle tails, nb::handle times, bool rigid,
              bool skeleton, double fps) {
+  if (!(fps > 0)) throw Error(ErrorKind::usage, fmt::format("fps: {} given, a number above 0 is expected", fps));
   Rig rig;
   rig.rest.positions = points_of(rest, "rest");
   set_faces(faces, rig.rest);
@@ -176,11 +216,13 @@ std::string page_of(const Model& model, const Sequence* original, std::string na
   return view_page(glb_bytes(model.rig), options);
 }
 
-/// Positions of bones, B×3.
-nb::object bone_points(const Rig& rig, Vector3 Bone::*point) {
-  std::vector<float> out;
-  for (const Bone& bone : rig.bones) out.insert(out.end(), (bone.*point).data(), (bone.*point).data() + 3);
-  return array_of(std::move(out), {rig.bone_count(), 3});
+/// A member of all bones as a view, `columns` numbers of each (0: one alone).
+template <class T>
+nb::object bone_view(const Rig& rig, const T* first, std::size_t columns, nb::handle owner) {
+  static_assert(sizeof(Bone) % sizeof(T) == 0);
+  const auto stride = static_cast<std::int64_t>(sizeof(Bone) / sizeof(T));
+  if (columns == 0) return view_of(first, {rig.bone_count()}, owner, {stride});
+  return view_of(first, {rig.bone_count(), columns}, owner, {stride, 1});
 }
 
 /// Corrections as arrays: offsets R×V×3, coefficients F×R.
@@ -201,14 +243,14 @@ nb::object corrections_of(const Rig& rig) {
 }
 
 /// The two layers as arrays: dictionary M×c over bones, coefficients V×q over virtual bones.
-nb::object two_layer_of(const Rig& rig) {
+nb::object two_layer_of(const Rig& rig, nb::handle owner) {
   if (!rig.two_layer) return nb::none();
   nb::dict out;
   const auto add = [&](const char* name, const BlendRows& rows) {
     const auto slots = static_cast<std::size_t>(rows.slots);
     nb::dict entry;
-    entry["columns"] = array_of(std::vector<Index>(rows.columns), {rows.row_count(), slots});
-    entry["values"] = array_of(std::vector<float>(rows.values), {rows.row_count(), slots});
+    entry["columns"] = view_of(rows.columns.data(), {rows.row_count(), slots}, owner);
+    entry["values"] = view_of(rows.values.data(), {rows.row_count(), slots}, owner);
     out[name] = entry;
   };
   add("dictionary", rig.two_layer->dictionary);
@@ -229,7 +271,7 @@ transforms  F×B×3×4 affines that take rest positions to posed ones.
 names, parents, heads, tails   of the bones: text, -1 or an earlier bone, B×3 and B×3 rest positions.
 times       F seconds; None: `fps` frames per second from 0.
 rigid, skeleton   whether transforms are rotations with translations, and children stay at their parents' joints.
-Raises sinew.Error (kind 'input') for whatever does not agree. Arrays of a rig are read-only views.)";
+Raises sinew.Error (kind 'input') for whatever does not agree. Arrays of a rig are read-only views but for triangles and corrections.)";
 
 void bind_arrays(nb::class_<Model>& rig) {
   const auto rig_of = [](nb::handle self) -> const Rig& { return nb::cast<const Model&>(self).rig; };
@@ -284,7 +326,8 @@ void bind_arrays(nb::class_<Model>& rig) {
             const std::size_t count = corners.size() / 3;
             return array_of(std::move(corners), {count, 3});
           },
-          nb::sig("def triangles(self) -> numpy.typing.NDArray[numpy.uint32]"), "T×3 vertices, polygons cut up.")
+          nb::sig("def triangles(self) -> numpy.typing.NDArray[numpy.uint32]"),
+          "T×3 vertices, polygons cut up; a new array.")
       .def_prop_ro(
           "times",
           [rig_of](nb::handle_t<Model> self) {
@@ -302,29 +345,37 @@ void bind_arrays(nb::class_<Model>& rig) {
           "Names of the B bones.")
       .def_prop_ro(
           "parents",
-          [](const Model& self) {
-            std::vector<std::int32_t> parents;
-            for (const Bone& bone : self.rig.bones) parents.push_back(bone.parent);
-            return array_of(std::move(parents), {self.rig.bone_count()});
+          [rig_of](nb::handle_t<Model> self) {
+            const Rig& held = rig_of(self);
+            return bone_view(held, held.bones.empty() ? nullptr : &held.bones[0].parent, 0, self);
           },
-          nb::sig("def parents(self) -> numpy.typing.NDArray[numpy.int32]"), "B parents: an earlier bone, or -1.")
+          nb::sig("def parents(self) -> numpy.typing.NDArray[numpy.int32]"),
+          "B parents: an earlier bone, or -1; a view.")
       .def_prop_ro(
-          "heads", [](const Model& self) { return bone_points(self.rig, &Bone::head); },
+          "heads",
+          [rig_of](nb::handle_t<Model> self) {
+            const Rig& held = rig_of(self);
+            return bone_view(held, held.bones.empty() ? nullptr : held.bones[0].head.data(), 3, self);
+          },
           nb::sig("def heads(self) -> numpy.typing.NDArray[numpy.float32]"),
-          "B×3 rest positions of the joints (free bones: the middle of what they move).")
+          "B×3 rest positions of the joints (free bones: the middle of what they move); a view.")
       .def_prop_ro(
-          "tails", [](const Model& self) { return bone_points(self.rig, &Bone::tail); },
+          "tails",
+          [rig_of](nb::handle_t<Model> self) {
+            const Rig& held = rig_of(self);
+            return bone_view(held, held.bones.empty() ? nullptr : held.bones[0].tail.data(), 3, self);
+          },
           nb::sig("def tails(self) -> numpy.typing.NDArray[numpy.float32]"),
-          "B×3 rest positions of the bones' other ends, for display.")
+          "B×3 rest positions of the bones' other ends, for display; a view.")
       .def_prop_ro(
           "corrections", [](const Model& self) { return corrections_of(self.rig); },
           nb::sig("def corrections(self) -> dict[str, numpy.typing.NDArray[numpy.float32]] | None"),
-          "Corrections of the rest pose: offsets R×V×3 and coefficients F×R, or None.")
+          "Corrections of the rest pose: offsets R×V×3 and coefficients F×R, new arrays; or None.")
       .def_prop_ro(
-          "two_layer", [](const Model& self) { return two_layer_of(self.rig); },
+          "two_layer", [rig_of](nb::handle_t<Model> self) { return two_layer_of(rig_of(self), self); },
           nb::sig("def two_layer(self) -> dict[str, dict[str, numpy.typing.NDArray[typing.Any]]] | None"),
           "Two-layer model: dictionary M×c over bones and coefficients V×q over virtual bones, each with columns and "
-          "values; or None.");
+          "values, which are views; or None.");
 }
 
 }  // namespace

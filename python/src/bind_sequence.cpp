@@ -4,6 +4,9 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <filesystem>
+#include <limits>
+
 #include "arrays.h"
 #include "model.h"
 #include "sinew/core/error.h"
@@ -30,6 +33,28 @@ nb::list clips_of(const std::vector<Clip>& clips) {
   return out;
 }
 
+/// Frames of more than half of that memory are left in a file; 0: none are.
+void leave_in_files(ReadOptions& options, double memory, const std::filesystem::path& scratch) {
+  options.paging.scratch = scratch;
+  if (memory <= 0) return;
+  options.paging.most = static_cast<std::size_t>(memory / 2);
+  options.paging.memory = static_cast<std::size_t>(memory / 4);
+  options.max_bytes = std::numeric_limits<std::size_t>::max();
+}
+
+/// A bound of a slice: an integer that numpy or Python has.
+std::int64_t bound_of(nb::handle bound) {
+  PyObject* const number = PyNumber_Index(bound.ptr());
+  if (number == nullptr) {
+    PyErr_Clear();
+    throw nb::type_error("frames: a slice with integers as bounds is expected");
+  }
+  int overflow = 0;
+  const long long value = PyLong_AsLongLongAndOverflow(number, &overflow);
+  Py_DECREF(number);
+  return overflow > 0 ? std::numeric_limits<std::int64_t>::max() : overflow < 0 ? -1 : value;
+}
+
 ReadOptions read_options(std::string clip, std::string mesh, double fps, std::string rest, nb::handle frames) {
   ReadOptions options;
   options.clip = std::move(clip);
@@ -43,7 +68,7 @@ ReadOptions read_options(std::string clip, std::string mesh, double fps, std::st
   const auto set = [&](const char* part, std::size_t& value) {
     const nb::object bound = frames.attr(part);
     if (bound.is_none()) return;
-    const auto number = nb::cast<std::int64_t>(bound);
+    const std::int64_t number = bound_of(bound);
     if (number < 0 || (number == 0 && std::string_view(part) == "step"))
       throw Error(ErrorKind::usage, "frames: bounds from 0 and a step from 1 are expected");
     value = static_cast<std::size_t>(number);
@@ -142,17 +167,20 @@ Raises sinew.Error (kind 'input') for numbers that are not finite, faces out of 
   module.def(
       "read",
       [](const std::vector<std::filesystem::path>& paths, std::string clip, std::string mesh, double fps,
-         std::string rest, nb::object frames) {
-        const ReadOptions options = read_options(std::move(clip), std::move(mesh), fps, std::move(rest), frames);
+         std::string rest, nb::object frames, double memory, const std::filesystem::path& scratch) {
+        ReadOptions options = read_options(std::move(clip), std::move(mesh), fps, std::move(rest), frames);
+        leave_in_files(options, memory, scratch);
         const nb::gil_scoped_release released;
         return read_sequence(paths, options);
       },
-      nb::sig(
-          "def read(paths: list[str], clip: str, mesh: str, fps: float, rest: str, frames: slice | None) -> Sequence"),
-      nb::arg("paths"), nb::arg("clip"), nb::arg("mesh"), nb::arg("fps"), nb::arg("rest"), nb::arg("frames").none());
+      nb::sig("def read(paths: list[str], clip: str, mesh: str, fps: float, rest: str, frames: slice | None, "
+              "memory: float, scratch: str) -> Sequence"),
+      nb::arg("paths"), nb::arg("clip"), nb::arg("mesh"), nb::arg("fps"), nb::arg("rest"), nb::arg("frames").none(),
+      nb::arg("memory"), nb::arg("scratch"));
   module.def(
       "concatenate",
       [](const std::vector<const Sequence*>& parts) {
+        const nb::gil_scoped_release released;
         std::vector<Sequence> copies;
         for (const Sequence* part : parts) copies.push_back(*part);
         return concatenate(std::move(copies));

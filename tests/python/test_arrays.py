@@ -63,7 +63,8 @@ def test_frames_live_as_long_as_the_sequence_needs_them(limb):
 
 def test_views_outlive_the_rig(sequence):
     rig = sinew.solve(sequence, bones=3, quality="fast")
-    views = [rig.weights, rig.bones, rig.transforms, rig.rest, rig.times, rig.pose_all(), rig.dense_weights()]
+    views = [rig.weights, rig.bones, rig.transforms, rig.rest, rig.times, rig.parents, rig.heads, rig.tails]
+    views += [rig.pose_all(), rig.dense_weights()]
     copies = [view.copy() for view in views]
     kept = weakref.ref(rig) if hasattr(rig, "__weakref__") else None
     del rig
@@ -75,12 +76,15 @@ def test_views_outlive_the_rig(sequence):
 
 
 def test_views_of_a_rig_are_not_copies(rig):
-    for name in ("weights", "bones", "transforms", "rest", "times"):
+    for name in ("weights", "bones", "transforms", "rest", "times", "parents", "heads", "tails"):
         assert address(getattr(rig, name)) == address(getattr(rig, name)), name
 
 
 def test_views_cannot_be_written_to(rig, sequence):
-    for array in (rig.weights, rig.bones, rig.transforms, rig.rest, rig.times, sequence.frames, sequence.rest):
+    small = sinew.compress(sinew.solve(sequence, method="flats", bones=6, quality="fast"), virtual_bones=12)
+    arrays = [rig.weights, rig.bones, rig.transforms, rig.rest, rig.times, rig.parents, rig.heads, rig.tails]
+    arrays += [array for layer in small.two_layer.values() for array in layer.values()]
+    for array in (*arrays, sequence.frames, sequence.rest):
         with pytest.raises(ValueError, match="read-only"):
             array[...] = 0
 
@@ -131,6 +135,21 @@ def test_sparse_and_dense_weights_agree(rig):
     assert np.array_equal(rig.dense_weights(), dense)
 
 
+def test_sparse_weights_are_packed_whatever_their_number_and_order():
+    """Rows in several parts, slots without weight, and a bone that is named twice."""
+    random = np.random.default_rng(5)
+    V, B = 700, 40
+    bones = random.integers(0, B, (V, 5))
+    values = random.random((V, 5)) * (random.random((V, 5)) < 0.7)
+    bones[:, 4] = bones[:, 0]
+    dense = np.zeros((V, B))
+    np.add.at(dense, (np.arange(V)[:, None], bones), values)
+    T = np.tile(np.eye(3, 4), (2, B, 1, 1))
+    rest = random.random((V, 3))
+    sparse, whole = sinew.Rig(rest, None, values, T, bones=bones), sinew.Rig(rest, None, dense, T)
+    assert np.array_equal(sparse.weights, whole.weights) and np.array_equal(sparse.bones, whole.bones)
+
+
 def test_faces_may_be_an_array_or_polygons(limb):
     frames, polygons = limb
     quads = polygons[:104]
@@ -138,6 +157,10 @@ def test_faces_may_be_an_array_or_polygons(limb):
     as_list = sinew.Sequence(frames, quads)
     assert np.array_equal(as_array.corners, as_list.corners)
     assert np.array_equal(as_array.face_sizes, as_list.face_sizes)
+    for other in ([tuple(q) for q in quads], [np.array(q) for q in quads], [np.int32(q).tolist() for q in quads]):
+        assert np.array_equal(sinew.Sequence(frames, other).corners, as_list.corners)
+    some = [quads[0], np.array(quads[1]), [np.int64(v) for v in quads[2]], tuple(quads[3])]
+    assert np.array_equal(sinew.Sequence(frames, some).corners, as_list.corners[:16])
     mixed = sinew.Sequence(frames, polygons)
     assert sorted(set(mixed.face_sizes)) == [3, 4]
     assert mixed.triangles.shape == (2 * 104 + 8, 3)

@@ -97,6 +97,13 @@ def test_options_of_the_wrong_type_are_type_errors(sequence):
         (dict(max_error="2"), "max_error: '2' was given, a number is expected"),
         (dict(method=3), "method: 3 was given, text"),
         (dict(rest_pose=1), "rest_pose: 1 was given, True or False"),
+        (dict(skeleton=1), "skeleton: 1 was given, True or False"),
+        (dict(method="skeleton", symmetric="no"), "symmetric: 'no' was given, True or False"),
+        (dict(bones=False), "bones: False was given, an integer"),
+        (dict(bones=True), "bones: True was given, an integer"),
+        (dict(max_error=True), "max_error: True was given, a number"),
+        (dict(method=False), "method: False was given, text"),
+        (dict(influences=False), "influences: False was given, an integer"),
         (dict(rig="rig.glb"), "rig: 'rig.glb' was given, a Rig"),
         (dict(progress=5), "progress"),
         (dict(lock=[1.5]), "lock"),
@@ -129,6 +136,9 @@ def test_options_that_exclude_each_other_are_refused(sequence, rig):
         (dict(method="clusters", influences=2), "influences is not something method='clusters' can do"),
         (dict(epsilon=0.1), "epsilon is not something method='ssdr' can do"),
         (dict(symmetric=True), "symmetric is not something method='ssdr' can do"),
+        (dict(symmetric=False), "symmetric is not something method='ssdr' can do"),
+        (dict(method="flats", skeleton=True), "skeleton is not something method='flats' can do"),
+        (dict(method="clusters", skeleton=True, bones=3), "skeleton is not something method='clusters' can do"),
     ):
         refused("usage", pattern, lambda options=options: sinew.solve(sequence, **options))
     with pytest.raises(TypeError, match="brings its own faces"):
@@ -161,11 +171,18 @@ def test_a_rig_of_bad_arrays_is_refused(rig):
         (lambda: sinew.Rig(rest, faces, weights, T, heads=np.zeros((2, 3))), "heads: 2 entries"),
     ):
         refused("input", pattern, work)
+    for fps in (0, -1, float("nan")):
+        refused("usage", "fps: .* given, a number above 0", lambda fps=fps: sinew.Rig(rest, faces, weights, T, fps=fps))
+    for names in (5, "abc", [1, 2, 3]):
+        with pytest.raises(TypeError, match="names: a list of text is expected"):
+            sinew.Rig(rest, faces, weights, T, names=names)
 
 
 def test_refinements_refuse_what_they_cannot_do(rig, sequence):
     refused("usage", "magic", lambda: sinew.reduce(rig, method="magic"))
     refused("usage", "0 influences, expected at least 1", lambda: sinew.reduce(rig, influences=0))
+    refused("usage", "refit: 'maybe' given", lambda: sinew.reduce(rig, refit="maybe"))
+    refused("usage", "at most 8 influences", lambda: sinew.reduce(rig, influences=9, refit="always"))
     refused("usage", "exclude", lambda: sinew.compress(rig, blends_per_vertex=4, virtual_bones=5))
     refused("usage", "max_error", lambda: sinew.compress(rig, max_error=0))
     refused("usage", "expected 2 to 4", lambda: sinew.compress(rig, virtual_per_vertex=5))
@@ -187,6 +204,13 @@ def test_files_that_cannot_be_read_or_written_are_named(rig, sequence, tmp_path)
     refused("usage", "frames", lambda: sinew.read(_saved(sequence, tmp_path), frames=slice(0, 5, 0)))
     with pytest.raises(TypeError, match="slice"):
         sinew.read(_saved(sequence, tmp_path), frames=5)
+    with pytest.raises(TypeError, match="integers as bounds"):
+        sinew.read(_saved(sequence, tmp_path), frames=slice("a"))
+    assert len(sinew.read(_saved(sequence, tmp_path), frames=slice(np.int64(2), 2**80))) == 7
+    refused("usage", "bounds from 0", lambda: sinew.read(_saved(sequence, tmp_path), frames=slice(-(2**80), 5)))
+    refused("usage", "memory_limit: '0'", lambda: sinew.read(_saved(sequence, tmp_path), memory_limit="0"))
+    lost = tmp_path / "no_such_folder"
+    refused("output", "no_such_folder", lambda: sinew.read(tmp_path / "saved.npz", memory_limit=100, scratch=lost))
     with pytest.raises(IndexError, match="frame 9 of a rig with 9 frames"):
         rig.pose(9)
 

@@ -35,6 +35,35 @@ def test_frames_can_be_chosen_and_a_mesh_given_its_cache(sequence, limb, tmp_pat
     assert np.array_equal(rested.rest, limb[0][4])
 
 
+def mapped(path):
+    """Whether a file is part of this process's memory."""
+    with open("/proc/self/maps") as maps:
+        return str(path) in maps.read()
+
+
+def test_frames_that_memory_has_no_room_for_stay_in_their_file(sequence, tmp_path):
+    sequence.save(tmp_path / "limb.pc2")
+    whole = sinew.read(tmp_path / "limb.pc2")
+    assert not mapped(tmp_path / "limb.pc2")
+    paged = sinew.read(tmp_path / "limb.pc2", memory_limit="4K")
+    assert mapped(tmp_path / "limb.pc2")
+    assert np.array_equal(paged.frames, whole.frames)
+    assert np.array_equal(sinew.solve(paged, bones=3).weights, sinew.solve(whole, bones=3).weights)
+    kept = paged.frames
+    del paged
+    assert np.array_equal(kept, whole.frames)
+    del kept
+    assert not mapped(tmp_path / "limb.pc2")
+
+
+def test_frames_of_numpys_own_maps_are_read_where_they_are(limb, sequence, tmp_path):
+    np.save(tmp_path / "frames.npy", limb[0])
+    frames = np.load(tmp_path / "frames.npy", mmap_mode="r")
+    from_map = sinew.Sequence(frames, limb[1])
+    assert np.shares_memory(from_map.frames, frames)
+    assert np.array_equal(sinew.solve(from_map, bones=3).weights, sinew.solve(sequence, bones=3).weights)
+
+
 @pytest.mark.parametrize("name", ["rig.glb", "rig.fbx", "rig.usda", "rig.usdz"])
 def test_rigs_come_back_as_they_were(name, rig, tmp_path):
     rig.save(tmp_path / name)
