@@ -88,10 +88,14 @@ def _key_bone(armature_object, action, node, name, frames):
 def _add_groups(mesh_object, rig, names):
     of_joint = {node.joint: mesh_object.vertex_groups.new(name=name)
                 for node, name in zip(rig.nodes, names) if node.joint >= 0}
-    for k in range(rig.weights.shape[1]):
-        used = numpy.nonzero(rig.weights[:, k] > 0)[0]
-        for v in used.tolist():
-            of_joint[int(rig.joints[v, k])].add([v], float(rig.weights[v, k]), "REPLACE")
+    vertices, slots = numpy.nonzero(rig.weights > 0)
+    joints, weights = rig.joints[vertices, slots], rig.weights[vertices, slots]
+    order = numpy.lexsort((weights, joints))  # one call for all vertices with the same weight
+    vertices, joints, weights = vertices[order], joints[order], weights[order]
+    ends = 1 + numpy.nonzero((numpy.diff(joints) != 0) | (numpy.diff(weights) != 0))[0]
+    for part in numpy.split(numpy.arange(len(order)), ends):
+        if len(part) > 0:
+            of_joint[int(joints[part[0]])].add(vertices[part].tolist(), float(weights[part[0]]), "REPLACE")
 
 
 def _add_corrections(mesh_object, rig, frames, name):
@@ -121,6 +125,8 @@ def _add_heat_map(mesh, percent):
     colors[:, 0] = numpy.clip(2 * share - 0.5, 0, 1)
     colors[:, 1] = 1 - numpy.abs(2 * share - 1)
     colors[:, 2] = numpy.clip(1 - 2 * share, 0, 1)
+    if HEAT_MAP in mesh.attributes:  # of an earlier solve whose result this one starts from
+        mesh.attributes.remove(mesh.attributes[HEAT_MAP])
     attribute = mesh.color_attributes.new(HEAT_MAP, "FLOAT_COLOR", "POINT")
     attribute.data.foreach_set("color", colors.ravel())
 
@@ -136,10 +142,43 @@ def _rest_mesh(context, source, frame, positions):
     return mesh
 
 
+class _NothingNew:
+    """Takes away again what was made inside it when that fails: all of a result is there, or nothing."""
+
+    _KINDS = ("objects", "armatures", "meshes", "actions")
+
+    def __init__(self, context):
+        self._context = context
+        self._before = {kind: set(getattr(bpy.data, kind)) for kind in self._KINDS}
+        self._selected = list(context.selected_objects)
+        self._active = context.view_layer.objects.active
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, _problem, _trace):
+        if kind is None:
+            return
+        if self._context.mode != "OBJECT":
+            bpy.ops.object.mode_set(mode="OBJECT")
+        for name in self._KINDS:
+            collection = getattr(bpy.data, name)
+            for made in set(collection) - self._before[name]:
+                collection.remove(made)
+        for thing in self._selected:
+            thing.select_set(True)
+        self._context.view_layer.objects.active = self._active
+
+
 def build(context, source, sampler, rig, facts, action_name):
-    """Armature and mesh in the collections of the source. Returns the armature object."""
+    """Armature and mesh in the collections of the source. Returns the armature object; where it fails, it leaves nothing."""
     if len(rig.rest) != sampler.positions.shape[1]:
         raise ValueError("the rig has %d vertices, the mesh %d" % (len(rig.rest), sampler.positions.shape[1]))
+    with _NothingNew(context):
+        return _build(context, source, sampler, rig, facts, action_name)
+
+
+def _build(context, source, sampler, rig, facts, action_name):
     size = float(numpy.linalg.norm(numpy.ptp(rig.rest, axis=0))) or 1.0
     mesh = _rest_mesh(context, source, sampler.frames[0], rig.rest)
     mesh.name = source.data.name + " rigged"
@@ -165,7 +204,7 @@ def build(context, source, sampler, rig, facts, action_name):
     armature_object.matrix_world = sampler.matrix
     armature_object.show_in_front = True
     armature_object.data.display_type = "STICK"
-    source.hide_set(True)
     armature_object.select_set(True)
     context.view_layer.objects.active = armature_object
+    source.hide_set(True)
     return armature_object

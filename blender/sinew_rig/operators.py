@@ -3,11 +3,16 @@
 import os
 import shutil
 import tempfile
+import time
+import traceback
 
 import bpy
 import numpy
 
 from . import build, glb, sample, solver
+
+_TICK = 0.05  # seconds between two looks at a solve that runs beside Blender
+_BUSY = 0.04  # of them for reading frames: the rest is Blender's
 
 
 def program_of(context):
@@ -48,15 +53,19 @@ class Task:
         self._program = program_of(context)
         if self._program is None and solver.module() is None:
             raise solver.Failed("the sinew program was not found: set its path in the preferences of the add-on")
-        self._folder = tempfile.mkdtemp(prefix="sinew-")
         self._sampler = sample.Sampler(context, source, frames)
+        self._folder = tempfile.mkdtemp(prefix="sinew-")
         self._sampling = True
         self._job = None
 
-    def step(self, context):
-        """Does a little; the armature object once it is there, else None. Raises Refused and Failed."""
+    def step(self, context, seconds=0.0):
+        """Does a little: reads one frame, and more while so many seconds have not passed. The armature object once it is
+        there, else None. Raises Refused and Failed."""
         if self._sampling:
+            end = time.monotonic() + seconds
             self._sampling = self._sampler.step(context)
+            while self._sampling and time.monotonic() < end:
+                self._sampling = self._sampler.step(context)
             self.fraction = self._sampler.fraction
             if not self._sampling:
                 self._sampler.restore(context)
@@ -123,9 +132,8 @@ class SINEW_OT_solve(bpy.types.Operator):
             self._task = Task(context, context.object)
             self._report_made(self._task.wait(context))
             return {"FINISHED"}
-        except (sample.Refused, solver.Failed, ValueError) as problem:
-            self.report({"ERROR"}, str(problem))
-            return {"CANCELLED"}
+        except Exception as problem:
+            return self._failed(problem)
         finally:
             if self._task:
                 self._task.close(context)
@@ -133,10 +141,9 @@ class SINEW_OT_solve(bpy.types.Operator):
     def invoke(self, context, event):
         try:
             self._task = Task(context, context.object)
-        except (sample.Refused, solver.Failed) as problem:
-            self.report({"ERROR"}, str(problem))
-            return {"CANCELLED"}
-        self._timer = context.window_manager.event_timer_add(0.05, window=context.window)
+        except Exception as problem:
+            return self._failed(problem)
+        self._timer = context.window_manager.event_timer_add(_TICK, window=context.window)
         context.window_manager.progress_begin(0, 100)
         context.window_manager.modal_handler_add(self)
         return {"RUNNING_MODAL"}
@@ -149,11 +156,10 @@ class SINEW_OT_solve(bpy.types.Operator):
         if event.type != "TIMER":
             return {"PASS_THROUGH"}
         try:
-            made = self._task.step(context)
-        except (sample.Refused, solver.Failed, ValueError) as problem:
+            made = self._task.step(context, _BUSY)
+        except Exception as problem:
             self._end(context)
-            self.report({"ERROR"}, str(problem))
-            return {"CANCELLED"}
+            return self._failed(problem)
         if made is not None:
             self._end(context)
             self._report_made(made)
@@ -172,6 +178,13 @@ class SINEW_OT_solve(bpy.types.Operator):
         context.window_manager.progress_end()
         context.workspace.status_text_set(None)
         self._task.close(context)
+
+    def _failed(self, problem):
+        """Says it; of what nobody foresaw, the console says where it happened."""
+        if not isinstance(problem, (sample.Refused, solver.Failed, ValueError)):
+            traceback.print_exception(type(problem), problem, problem.__traceback__)
+        self.report({"ERROR"}, str(problem) or type(problem).__name__)
+        return {"CANCELLED"}
 
     def _report_made(self, armature):
         result = armature.sinew_result

@@ -37,7 +37,7 @@ class SINEW_PT_panel(bpy.types.Panel):
             column.prop(settings, "method")
         if settings.error_can_be_target:
             column.row().prop(settings, "target", expand=True)
-        if settings.number_can_be_open:
+        if settings.number_can_be_open and not settings.by_error:
             column.prop(settings, "open_number")
         if settings.skeleton and settings.by_itself:
             column.prop(settings, "detail")

@@ -65,7 +65,7 @@ class SinewSettings(bpy.types.PropertyGroup):
 
     @property
     def error_can_be_target(self):
-        return not self.skeleton and self.method in ("ssdr", "flats")
+        return self.skeleton or self.method in ("ssdr", "flats")
 
     @property
     def number_can_be_open(self):
@@ -73,7 +73,7 @@ class SinewSettings(bpy.types.PropertyGroup):
 
     @property
     def by_itself(self):
-        return self.number_can_be_open and self.open_number
+        return self.number_can_be_open and self.open_number and not self.by_error
 
     @property
     def by_error(self):

@@ -228,6 +228,65 @@ def test_the_result_is_told_and_shown():
     assert colors.reshape(-1, 4)[:, 0].max() == 1.0  # red where the error is largest
 
 
+def test_a_result_can_be_solved_again():
+    """Its mesh has the colours of the first solve, which those of the second replace."""
+    scenes.empty()
+    from sinew_rig import build
+
+    _armature, first, _expected = solve(scenes.skinned(), bones=3, quality="fast")
+    _armature, second, expected = solve(first, bones=2, quality="fast")
+    check_poses(second, expected)
+    assert [a.name for a in second.data.color_attributes] == [build.HEAT_MAP]
+    assert first.data.color_attributes[0].name == build.HEAT_MAP
+
+
+def test_groups_hold_the_weights_of_the_rig():
+    scenes.empty()
+    from sinew_rig import glb, operators
+
+    bpy.context.scene.sinew.bones = 3
+    task = operators.Task(bpy.context, scenes.skinned())
+    try:
+        armature = task.wait(bpy.context)
+        rig = glb.read(task._job.glb)
+    finally:
+        task.close(bpy.context)
+    mesh = armature.children[0]
+    name_of = {node.joint: node.name for node in rig.nodes if node.joint >= 0}
+    shared = 0
+    for v, vertex in enumerate(mesh.data.vertices):
+        expected = {name_of[int(j)]: float(w) for j, w in zip(rig.joints[v], rig.weights[v]) if w > 0}
+        found = {mesh.vertex_groups[entry.group].name: entry.weight for entry in vertex.groups}
+        assert found == expected, v
+        shared += len(found) > 1
+    assert shared > 10
+
+
+def test_the_number_of_bones_is_asked_for_in_every_way_the_method_has():
+    from sinew_rig import settings
+
+    scenes.empty()
+    asked = bpy.context.scene.sinew
+    for method, skeleton, target, is_open, expected in (
+        ("ssdr", False, "BONES", True, "bones"), ("ssdr", False, "ERROR", False, "max_error"),
+        ("sma", False, "ERROR", False, "bones"), ("sma", False, "ERROR", True, None),
+        ("flats", False, "ERROR", True, "max_error"), ("clusters", False, "ERROR", True, "bones"),
+        ("ssdr", True, "BONES", False, "bones"), ("ssdr", True, "BONES", True, "detail"),
+        ("ssdr", True, "ERROR", False, "max_error"), ("ssdr", True, "ERROR", True, "max_error"),
+    ):
+        asked.method, asked.skeleton, asked.target, asked.open_number = method, skeleton, target, is_open
+        found = set(asked.options()) & {"bones", "max_error", "detail"}
+        assert found == ({expected} if expected else set()), (method, skeleton, target, is_open, found)
+    assert {item[0] for item in settings.METHODS} == {"ssdr", "sma", "flats", "kavan", "clusters"}
+
+
+def test_a_skeleton_can_be_asked_for_by_its_error():
+    scenes.empty()
+    armature, mesh, expected = solve(scenes.skinned(), skeleton=True, target="ERROR", max_error=20.0, quality="fast")
+    check_poses(mesh, expected)
+    assert armature.sinew_result.e_rms <= 20.0
+
+
 def test_a_frame_range_of_its_own_is_used():
     scenes.empty()
     armature, _mesh, expected = solve(scenes.skinned(), bones=3, quality="fast", use_range=True, frame_start=2,
@@ -328,6 +387,44 @@ def test_a_cancelled_solve_changes_nothing():
         assert bpy.context.scene.frame_current == 3
 
 
+def everything():
+    """All that a solve makes, and what it changes of the scene."""
+    kinds = ("objects", "armatures", "meshes", "actions", "shape_keys")
+    return ({kind: sorted(thing.name for thing in getattr(bpy.data, kind)) for kind in kinds},
+            [thing.name for thing in bpy.context.selected_objects], bpy.context.object.name, bpy.context.mode,
+            bpy.context.object.hide_get(), bpy.context.scene.frame_current)
+
+
+def test_what_nobody_foresaw_leaves_nothing_behind():
+    """Wherever building fails, everything is as it was."""
+    from sinew_rig import build
+
+    for name in ("_rest_mesh", "_add_heat_map", "_tail", "_key_bone", "_key", "_add_groups", "_add_corrections"):
+        scenes.empty()
+        source = scenes.skinned()
+        bpy.context.scene.frame_set(4)
+        bpy.context.scene.sinew.bones, bpy.context.scene.sinew.corrections = 3, 1
+        bpy.context.scene.sinew.quality = "fast"
+        before = everything()
+        folders = set(os.listdir(tempfile.gettempdir()))
+        plain = getattr(build, name)
+
+        def fail(*_arguments, **_more):
+            raise LookupError("a failure of this test's own, in " + name)
+
+        setattr(build, name, fail)
+        try:
+            bpy.ops.sinew.solve()
+            raise AssertionError(name + " is not called")
+        except RuntimeError as said:
+            assert "a failure of this test's own, in " + name in str(said)
+        finally:
+            setattr(build, name, plain)
+        assert everything() == before, name
+        assert set(os.listdir(tempfile.gettempdir())) == folders
+        assert bpy.ops.sinew.solve() == {"FINISHED"} and source.hide_get()
+
+
 def test_the_operators_work_from_scripts():
     scenes.empty()
     scenes.skinned()
@@ -361,6 +458,39 @@ def test_the_addon_goes_without_a_trace():
     assert not hasattr(bpy.types.Scene, "sinew") and not hasattr(bpy.types, "SINEW_PT_panel")
     addon_utils.enable("sinew_rig", default_set=True)
     assert hasattr(bpy.types, "SINEW_PT_panel")
+
+
+if bpy.app.version >= (4, 2, 0):
+
+    def test_it_is_an_extension_that_can_be_installed():
+        """The manifest is valid, and what is installed from the zip solves."""
+        import addon_utils
+
+        tool = os.path.join(bpy.utils.system_resource("SCRIPTS"), "addons_core", "bl_pkg", "cli", "blender_ext.py")
+        said = subprocess.run([sys.executable, tool, "validate", ZIP], capture_output=True, text=True)
+        assert said.returncode == 0, said.stdout + said.stderr
+        addon_utils.disable("sinew_rig", default_set=True)
+        bpy.ops.wm.read_factory_settings(use_empty=True)
+        bpy.context.scene.frame_start, bpy.context.scene.frame_end = 1, scenes.FRAMES
+        assert not hasattr(bpy.types.Scene, "sinew")
+        assert bpy.ops.extensions.package_install_files(filepath=ZIP, repo="user_default") == {"FINISHED"}
+        try:
+            addon = bpy.context.preferences.addons["bl_ext.user_default.sinew_rig"]
+            addon.preferences.program = PROGRAM
+            scenes.skinned()
+            bpy.context.scene.sinew.bones, bpy.context.scene.sinew.quality = 3, "fast"
+            assert bpy.ops.sinew.solve() == {"FINISHED"}
+            assert bpy.context.object.sinew_result.bones == 3
+            addon.preferences.program = "/nowhere/sinew"
+            scenes.activate(next(thing for thing in bpy.data.objects if thing.type == "MESH"))
+            try:
+                bpy.ops.sinew.solve()
+                raise AssertionError("the path in its preferences is not looked at")
+            except RuntimeError as problem:
+                assert "/nowhere/sinew: there is no such program" in str(problem)
+        finally:
+            addon_utils.disable("bl_ext.user_default.sinew_rig", default_set=True)
+        scenes.empty()
 
 
 def main():
