@@ -52,15 +52,27 @@ def load():
     return made
 
 
+def stick(start, end, thick, thin, color):
+    """A cone from one point to another."""
+    length = (end - start).length
+    bpy.ops.mesh.primitive_cone_add(vertices=6, radius1=thick, radius2=thin, depth=length)
+    made = bpy.context.object
+    turn = (end - start).to_track_quat("Z", "Y")
+    made.matrix_world = Matrix.Translation((start + end) / 2) @ turn.to_matrix().to_4x4()
+    paint(made.data, color)
+
+
 def cones(armature, shift):
-    """The bones as meshes, since a render does not show bones."""
+    """The bones as meshes, since a render does not show bones; and, thinner, what joins them to their parents' ends."""
+    size = max(bone.length for bone in armature.pose.bones)
     for bone in armature.pose.bones:
-        head, tail = (armature.matrix_world @ point for point in (bone.head, bone.tail))
-        bpy.ops.mesh.primitive_cone_add(vertices=6, radius1=0.09 * (tail - head).length, depth=(tail - head).length)
-        cone = bpy.context.object
-        turn = (tail - head).to_track_quat("Z", "Y")
-        cone.matrix_world = Matrix.Translation((head + tail) / 2 + shift) @ turn.to_matrix().to_4x4()
-        paint(cone.data, (0.85, 0.33, 0.05, 1))
+        head, tail = (shift + armature.matrix_world @ point for point in (bone.head, bone.tail))
+        stick(head, tail, 0.09 * (tail - head).length, 0, (0.85, 0.33, 0.05, 1))
+        if bone.parent is None:
+            continue
+        end = shift + armature.matrix_world @ bone.parent.tail
+        if (end - head).length > 0.01 * size:
+            stick(end, head, 0.008 * size, 0.008 * size, (0.35, 0.35, 0.35, 1))
 
 
 def paint(mesh, color):
