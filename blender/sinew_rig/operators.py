@@ -122,6 +122,7 @@ class SINEW_OT_solve(bpy.types.Operator):
 
     _task = None
     _timer = None
+    _told = None
 
     @classmethod
     def poll(cls, context):
@@ -164,10 +165,18 @@ class SINEW_OT_solve(bpy.types.Operator):
             self._end(context)
             self._report_made(made)
             return {"FINISHED"}
-        share = "" if self._task.fraction < 0 else " %d %%" % round(100 * self._task.fraction)
-        context.workspace.status_text_set("Sinew: %s%s — Esc cancels" % (self._task.message, share))
-        context.window_manager.progress_update(max(0, round(100 * self._task.fraction)))
+        self._tell(context)
         return {"PASS_THROUGH"}
+
+    def _tell(self, context):
+        """How far it is, where that is news: to show it, Blender draws."""
+        percent = round(100 * self._task.fraction)
+        text = "Sinew: %s%s — Esc cancels" % (self._task.message, "" if percent < 0 else " %d %%" % percent)
+        if text == self._told:
+            return
+        self._told = text
+        context.workspace.status_text_set(text)
+        context.window_manager.progress_update(max(0, percent))
 
     def cancel(self, context):
         """Blender is closing the file."""

@@ -102,7 +102,7 @@ def solve(
       smoothness    of the weights over the surface, at least 0 (0; skeleton: 1e-6). ssdr, skeleton.
       iterations    at most this many, at least 0. All methods.
       start         'parts' that move rigidly or 'flats' ('parts'). ssdr, kavan.
-      time          seconds to look for a better answer instead of a quality, > 0; work: the same in units of work, as
+      time          seconds to look for a better answer, > 0, instead of a quality; work: the same in units of work, as
                     the report's remark tells them, for the same bits again. ssdr, kavan.
       surface       how much normals count beside distances, 0 to 1000 (0). ssdr.
       skeleton      True is method='skeleton', and goes with no other.

@@ -216,6 +216,8 @@ Request solve_request(const nb::dict& given) {
     request.start = *start == 0 ? Start::parts : Start::flats;
   if (const auto quality = options.word("quality", {"fast", "balanced", "best"}))
     request.quality = static_cast<Quality>(*quality);
+  if ((request.time || request.work) && request.quality != Quality::balanced)  // which is the default
+    throw Error(ErrorKind::usage, fmt::format("{} and quality exclude each other", request.time ? "time" : "work"));
   request.seed = options.unsigned_integer("seed").value_or(request.seed);
   request.threads = options.integer("threads", 0, 4096).value_or(0);
   out.corrections = options.integer("corrections", 0, 1000).value_or(0);

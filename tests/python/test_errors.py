@@ -117,6 +117,9 @@ def test_options_of_the_wrong_type_are_type_errors(sequence):
 def test_options_that_exclude_each_other_are_refused(sequence, rig):
     for options, pattern in (
         (dict(bones=3, max_error=2.0), "exclude each other"),
+        (dict(time=1.0, work=5.0), "time and work exclude each other"),
+        (dict(time=1.0, quality="fast"), "time and quality exclude each other"),
+        (dict(work=5.0, quality="best"), "work and quality exclude each other"),
         (dict(fit="weights"), "need rig"),
         (dict(lock=[0]), "need rig"),
         (dict(add_bones=1), "needs rig"),
