@@ -1,176 +1,18 @@
 #include "math/simplex.h"
 
-#include <algorithm>
 #include <cassert>
-#include <cmath>
+
+#include "math/simplex_text.h"
 
 namespace sinew {
-namespace {
-
-constexpr double kRidge = 1e-13;      // relative to the largest pivot: keeps duplicated columns solvable
-constexpr double kSame = 1e-15;       // columns whose squared distance is below this, relative to them, are one
-constexpr double kTolerance = 1e-12;  // an entry enters when its reduced gradient < -kTolerance · scale
-
-/// The state of one solve; all arrays live in the workspace.
-struct ActiveSet {
-  const double* G;
-  int ldg;
-  const double* g;
-  int n;
-  double* x;
-  double* gradient;  // G x − g
-  double* H;         // Cholesky factor of the reduced Hessian, m×m row-major lower
-  double* step;      // m
-  int* members;      // positive entries, `count` of them
-  int count = 0;
-
-  double at(int i, int j) const { return G[i + static_cast<std::ptrdiff_t>(j) * ldg]; }
-};
-
-void compute_gradient(ActiveSet& s) {
-  for (int i = 0; i < s.n; ++i) s.gradient[i] = -s.g[i];
-  for (int a = 0; a < s.count; ++a) {
-    const int j = s.members[a];
-    const double* column = s.G + static_cast<std::ptrdiff_t>(j) * s.ldg;
-    for (int i = 0; i < s.n; ++i) s.gradient[i] += column[i] * s.x[j];
-  }
-}
-
-/// Newton step on the members with Σ step = 0: the last member is eliminated, the rest solved by Cholesky.
-void solve_members(ActiveSet& s) {
-  const int m = s.count - 1;
-  const int r = s.members[m];
-  const double g_rr = s.at(r, r);
-  double largest = 0;
-  for (int a = 0; a < m; ++a) {
-    const int i = s.members[a];
-    const double g_ir = s.at(i, r);
-    for (int b = 0; b <= a; ++b) {
-      const int j = s.members[b];
-      s.H[a * m + b] = s.at(i, j) - g_ir - s.at(j, r) + g_rr;
-    }
-    largest = std::max(largest, s.H[a * m + a]);
-    s.step[a] = s.gradient[r] - s.gradient[i];
-  }
-  if (!(largest > kSame * std::abs(g_rr))) {
-    std::fill_n(s.step, s.count, 0.0);
-    return;
-  }
-  const double ridge = kRidge * largest + 1e-300;
-  for (int a = 0; a < m; ++a) {
-    double* row = s.H + a * m;
-    for (int b = 0; b < a; ++b) {
-      double value = row[b];
-      for (int c = 0; c < b; ++c) value -= row[c] * s.H[b * m + c];
-      row[b] = value / s.H[b * m + b];
-    }
-    double pivot = row[a] + ridge;
-    for (int c = 0; c < a; ++c) pivot -= row[c] * row[c];
-    row[a] = std::sqrt(std::max(pivot, ridge));
-    double value = s.step[a];
-    for (int c = 0; c < a; ++c) value -= row[c] * s.step[c];
-    s.step[a] = value / row[a];
-  }
-  double sum = 0;
-  for (int a = m - 1; a >= 0; --a) {
-    double value = s.step[a];
-    for (int c = a + 1; c < m; ++c) value -= s.H[c * m + a] * s.step[c];
-    s.step[a] = value / s.H[a * m + a];
-    sum += s.step[a];
-  }
-  s.step[m] = -sum;
-}
-
-/// Walks along the step until an entry reaches zero; that entry leaves. True when the whole step was taken.
-bool advance(ActiveSet& s) {
-  double fraction = 1;
-  int blocking = -1;
-  for (int a = 0; a < s.count; ++a) {
-    const double x = s.x[s.members[a]];
-    if (s.step[a] < 0 && x + fraction * s.step[a] < 0) {
-      fraction = x / -s.step[a];
-      blocking = a;
-    }
-  }
-  for (int a = 0; a < s.count; ++a) {
-    double& x = s.x[s.members[a]];
-    x = std::max(0.0, x + fraction * s.step[a]);
-  }
-  if (blocking >= 0) s.x[s.members[blocking]] = 0;
-  int kept = 0;
-  for (int a = 0; a < s.count; ++a) {
-    if (s.x[s.members[a]] > 0) s.members[kept++] = s.members[a];
-  }
-  s.count = kept;
-  return blocking < 0;
-}
-
-void normalise(ActiveSet& s) {
-  double sum = 0;
-  for (int i = 0; i < s.n; ++i) sum += s.x[i] = std::max(0.0, s.x[i]);
-  if (!(sum > 0)) {
-    std::fill(s.x, s.x + s.n, 0.0);
-    s.x[0] = sum = 1;
-  }
-  s.count = 0;
-  for (int i = 0; i < s.n; ++i) {
-    s.x[i] /= sum;
-    if (s.x[i] > 0) s.members[s.count++] = i;
-  }
-}
-
-/// All weight on the entry that is best alone.
-void start_over(ActiveSet& s) {
-  int best = 0;
-  for (int i = 1; i < s.n; ++i)
-    if (s.at(i, i) - 2 * s.g[i] < s.at(best, best) - 2 * s.g[best]) best = i;
-  std::fill(s.x, s.x + s.n, 0.0);
-  s.x[best] = 1;
-  s.members[0] = best;
-  s.count = 1;
-}
-
-}  // namespace
 
 double simplex_least_squares(const double* G, int ldg, const double* g, int n, double* x, SimplexWorkspace& workspace) {
   assert(n >= 1);
   const auto size = static_cast<std::size_t>(n);
-  if (workspace.numbers.size() < size * (size + 2)) workspace.numbers.resize(size * (size + 2));
+  const std::size_t doubles = simplex::scratch_doubles(size);
+  if (workspace.numbers.size() < doubles) workspace.numbers.resize(doubles);
   if (workspace.indices.size() < size) workspace.indices.resize(size);
-  double* numbers = workspace.numbers.data();
-  ActiveSet s{G, ldg, g, n, x, numbers, numbers + 2 * size, numbers + size, workspace.indices.data()};
-  normalise(s);
-
-  double scale = 0;
-  for (int i = 0; i < n; ++i) scale = std::max(scale, std::abs(s.at(i, i)));
-  for (int round = 0; round < 8 * n + 20; ++round) {
-    compute_gradient(s);
-    if (s.count > 1) {
-      solve_members(s);
-      const bool whole = advance(s);
-      if (s.count == 0) start_over(s);  // columns so nearly equal that the step is not a number
-      if (!whole) continue;
-      compute_gradient(s);
-    }
-    double mean = 0;
-    for (int a = 0; a < s.count; ++a) mean += x[s.members[a]] * s.gradient[s.members[a]];
-    int entering = -1;
-    double lowest = mean - kTolerance * scale;
-    for (int i = 0; i < n; ++i) {
-      if (x[i] == 0 && s.gradient[i] < lowest) {
-        lowest = s.gradient[i];
-        entering = i;
-      }
-    }
-    if (entering < 0) break;
-    // The newcomer goes first: the last member, which is eliminated, stays one with weight.
-    s.members[s.count++] = s.members[0];
-    s.members[0] = entering;
-  }
-  compute_gradient(s);
-  double objective = 0;
-  for (int i = 0; i < n; ++i) objective += x[i] * (s.gradient[i] - g[i]);
-  return objective;
+  return simplex::solve(G, ldg, g, n, x, workspace.numbers.data(), workspace.indices.data());
 }
 
 double simplex_least_squares(const Eigen::Ref<const Eigen::MatrixXd>& G, const Eigen::Ref<const Eigen::VectorXd>& g,

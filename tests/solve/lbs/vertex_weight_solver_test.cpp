@@ -6,6 +6,7 @@
 #include <limits>
 #include <random>
 
+#include "math/simplex.h"
 #include "support/support.h"
 #include "support/zoo.h"
 

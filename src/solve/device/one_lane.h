@@ -1,0 +1,44 @@
+#pragma once
+
+#include "math/device_code.h"
+
+/// Lanes that share a vertex. The text of a vertex says what each of them does:
+///   each(n, f)       f(j) for all j < n, shared out; all is done and seen by all when it returns
+///   own(n, f)        the same without waiting: f(j) touches only what the lane of j touches
+///   alone(f)         f() by one lane; seen by all when it returns
+///   lowest(n, bound, value, allowed)   the j with the lowest value below `bound` among those allowed; the first of
+///   equals
+namespace sinew::device {
+
+struct Lowest {
+  double value;
+  int index;  // -1: none is below the bound
+};
+
+/// The processor: one lane does everything.
+struct OneLane {
+  template <class F>
+  SINEW_TEXT void each(int n, const F& f) const {
+    for (int j = 0; j < n; ++j) f(j);
+  }
+  template <class F>
+  SINEW_TEXT void own(int n, const F& f) const {
+    for (int j = 0; j < n; ++j) f(j);
+  }
+  template <class F>
+  SINEW_TEXT void alone(const F& f) const {
+    f();
+  }
+  SINEW_TEXT void sync() const {}
+  template <class Value, class Allowed>
+  SINEW_TEXT Lowest lowest(int n, double bound, const Value& value, const Allowed& allowed) const {
+    Lowest best{bound, -1};
+    for (int j = 0; j < n; ++j) {
+      const double v = value(j);
+      if (v < best.value && allowed(j)) best = {v, j};
+    }
+    return best;
+  }
+};
+
+}  // namespace sinew::device
