@@ -13,6 +13,7 @@
 ///   runtime/    skinning for players, in C: sinew/runtime/sinew_runtime.h is not included here
 #include "sinew/core/bounds.h"
 #include "sinew/core/checkpoint.h"
+#include "sinew/core/device.h"
 #include "sinew/core/error.h"
 #include "sinew/core/fit_report.h"
 #include "sinew/core/mesh.h"

@@ -41,6 +41,7 @@ def solve(
     time: Optional[float] = None,
     work: Optional[float] = None,
     surface: Optional[float] = None,
+    device: Optional[str] = None,
     corrections: int = 0,
     rig: Optional[Rig] = None,
     fit: Optional[Literal["weights", "motion", "all", "joints"]] = None,
@@ -104,6 +105,7 @@ def solve(
       start         'parts' that move rigidly or 'flats' ('parts'). ssdr, kavan.
       time          seconds to look for a better answer, > 0, instead of a quality; work: the same in units of work, as
                     the report's remark tells them, for the same bits again. ssdr, kavan.
+      device        'auto', 'cpu', 'cuda' or 'cuda:N', the GPU of that number ('auto'). ssdr, kavan.
       surface       how much normals count beside distances, 0 to 1000 (0). ssdr.
       skeleton      True is method='skeleton', and goes with no other.
       rig           a Rig of the same mesh to fit, and what of it: fit='weights', 'motion' or 'all' (ssdr), 'weights'

@@ -23,6 +23,7 @@ nb::dict solve_facts(const FitReport& report) {
   out["method"] = report.method;
   out["bones_asked"] = report.bones_asked;
   out["bones"] = report.bones;
+  out["device"] = report.device;
   out["remark"] = report.remark;
   out["termination"] = std::string(to_string(report.termination));
   nb::list iterations;

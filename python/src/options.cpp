@@ -211,6 +211,8 @@ Request solve_request(const nb::dict& given) {
   request.time = options.number("time", 0, kAny, true);
   request.work = options.number("work", 0, 1e9, true);
   request.surface = options.number("surface", 0, 1000);
+  if (const auto device = options.text("device"); device && !set_device(*device, request.device))
+    wrong_value("device", options.object("device"), "'auto', 'cpu', 'cuda' or 'cuda:N'");
   request.iterations = options.integer("iterations", 0, std::numeric_limits<int>::max());
   if (const auto start = options.word("start", {"parts", "flats"}))
     request.start = *start == 0 ? Start::parts : Start::flats;

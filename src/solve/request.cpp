@@ -63,6 +63,7 @@ SsdrOptions ssdr_options(const SolveRequest& request) {
   options.optimize_rest = request.ssdr.rest_pose;
   options.seed = request.seed;
   options.threads = request.threads;
+  options.device = request.device;
   options.checkpoint = request.checkpoint;
   return options;
 }
@@ -119,6 +120,8 @@ Rig refit(const Sequence& sequence, const SolveRequest& request, FitReport& repo
   RefitOptions options;
   options.solver = ssdr_options(request);
   options.solver.transforms = request.transforms.value_or(request.given->transforms);
+  if (request.device.kind == Device::Kind::cuda)
+    misused(fmt::format("{} is fitted on the processor: leave {} out", say("rig"), say("device")));
   if (request.fit == "weights") options.part = RefitPart::weights;
   if (request.fit == "motion") options.part = RefitPart::motion;
   for (const std::string& name : request.lock) options.locked_bones.push_back(bone_called(*request.given, name));
@@ -238,11 +241,11 @@ const std::vector<MethodFacts>& all_methods() {
       {{"ssdr", "rigid or affine bones with sparse smooth weights"},
        false,
        {"influences", "transforms", "iterations", "smoothness", "max_error", "min_bones", "max_bones", "start", "rig",
-        "fit", "lock", "add_bones", "lock_vertices", "laplacian", "rest_pose", "time", "work", "surface"},
+        "fit", "lock", "add_bones", "lock_vertices", "laplacian", "rest_pose", "time", "work", "surface", "device"},
        by_ssdr},
       {{"kavan", "affine bones, sparse weights and an optimised rest pose"},
        true,
-       {"influences", "iterations", "start", "time", "work"},
+       {"influences", "iterations", "start", "time", "work", "device"},
        by_kavan},
       {{"sma", "near-rigid parts by mean shift; finds the number of bones itself"},
        true,

@@ -8,6 +8,26 @@ namespace {
 
 class SolveCommand : public Program {};
 
+TEST_F(SolveCommand, SaysWhichDeviceItUsedAndRefusesOneThatIsNotThere) {
+  const std::vector<std::string> solve = {"solve", "walk.pc2", "-o", "d.glb", "--bones", "5", "--quality", "fast"};
+  const auto with = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = solve;
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run(arguments);
+  };
+  for (const char* device : {"cuda:99", "gpu", "cuda:", "cuda:x"}) {
+    const Result refused = with({"--device", device});
+    EXPECT_NE(refused.status, 0) << device;
+    EXPECT_NE(refused.err.find(device == std::string("cuda:99") ? "GPU" : "cuda:N"), std::string::npos) << refused.err;
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "d.glb")) << device;
+  }
+  const Result solved = with({"--device", "cpu", "--json"});
+  ASSERT_EQ(solved.status, 0) << solved.err;
+  EXPECT_EQ(nlohmann::json::parse(solved.out)["solve"]["device"], "cpu");
+  const Result other = with({"--device", "cuda", "--method", "sma"});
+  EXPECT_NE(other.err.find("--device is not something --method sma can do"), std::string::npos) << other.err;
+}
+
 class PartialProblem : public SolveCommand {
  protected:
   void SetUp() override {

@@ -15,4 +15,6 @@ END
 "$nvcc" -std=c++17 -O1 -fmad=false -gencode arch=compute_75,code=sm_75 -gencode arch=compute_90,code=sm_90 \
   -I"$root/src" -I"$root/include" "$root/src/cuda/skin.cu" "$root/src/cuda/skin_calls.cpp" "$work/main.cpp" \
   "$runtime" -lhwy -o "$work/program"
+"$nvcc" -std=c++17 -O1 -arch=sm_75 -I"$root/src" -I"$root/include" -c "$root/src/solve/device/cuda_passes.cu" \
+  -o "$work/passes.o"
 "$work/program"

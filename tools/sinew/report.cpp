@@ -118,6 +118,7 @@ Json facts_of(const FitReport& report) {
   Json out{{"method", report.method},
            {"bones_asked", report.bones_asked},
            {"bones", report.bones},
+           {"device", report.device},
            {"remark", report.remark},
            {"termination", to_string(report.termination)}};
   Json iterations = Json::array();

@@ -154,6 +154,14 @@ void add_shared_options(CLI::App& command, SolveRequest& request) {
       ->excludes("--quality")
       ->excludes(time);
   command.add_option("--surface", request.surface, "How much normals count beside distances (0)")->check(not_negative);
+  command
+      .add_option_function<std::string>(
+          "--device", [&request](const std::string& text) { set_device(text, request.device); },
+          "auto, cpu, cuda or cuda:N, the GPU of that number (auto)")
+      ->check([](const std::string& text) {
+        Device device;
+        return set_device(text, device) ? std::string() : "auto, cpu, cuda or cuda:N is expected, not " + text;
+      });
   command.add_option("--seed", request.seed, "Seed of everything random (1)");
   command.add_option("--threads", request.threads, "Threads; the result does not depend on it (all cores)")
       ->check(CLI::Range(0, 4096));

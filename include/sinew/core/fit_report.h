@@ -29,8 +29,9 @@ struct SearchRecord {
 struct FitReport {
   std::string method;
   int bones_asked = 0;
-  int bones = 0;       // that came out
-  std::string remark;  // a sentence when they differ, or for the user to know; else empty
+  int bones = 0;               // that came out
+  std::string device = "cpu";  // that passed over the vertices: cpu, or the name of a GPU
+  std::string remark;          // a sentence when they differ, or for the user to know; else empty
   Termination termination = Termination::iteration_limit;
   std::vector<IterationRecord> iterations;
   std::vector<SearchRecord> search;

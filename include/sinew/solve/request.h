@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sinew/core/checkpoint.h"
+#include "sinew/core/device.h"
 #include "sinew/core/fit_report.h"
 #include "sinew/core/progress.h"
 #include "sinew/core/quality.h"
@@ -42,6 +43,7 @@ struct SolveRequest {
   std::optional<int> iterations;
   std::optional<Start> start;
   Quality quality = Quality::balanced;
+  Device device;
   std::uint64_t seed = 1;
   int threads = 0;
   Checkpoint* checkpoint = nullptr;

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "sinew/core/checkpoint.h"
+#include "sinew/core/device.h"
 #include "sinew/core/fit_report.h"
 #include "sinew/core/progress.h"
 #include "sinew/core/quality.h"
@@ -38,6 +39,7 @@ struct SsdrOptions {
   bool optimize_rest = false;  // move the rest pose as well [Kavan2010]; the rig then has its own rest positions
   std::uint64_t seed = 1;
   int threads = 0;                   // 0: all cores; the result does not depend on it
+  Device device;                     // rounding differs between processors and GPUs, and so do their bits
   Checkpoint* checkpoint = nullptr;  // where the state is kept now and then
 };
 

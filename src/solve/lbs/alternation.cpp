@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "solve/lbs/on_device.h"
 #include "solve/lbs/saved_fit.h"
 
 namespace sinew::lbs {
@@ -27,7 +28,7 @@ void nobody_waits(const Problem& problem, ExchangeWaits& waits) {
 
 /// One weights half-step and one bones half-step from the motions `start`.
 void step(const Problem& problem, const RunOptions& options, int iteration, const Eigen::MatrixXd& start,
-          FitState& state) {
+          ResidentWeights& resident, FitState& state) {
   PassOptions pass;
   pass.influences = options.influences;
   pass.swaps = options.swaps;
@@ -39,7 +40,11 @@ void step(const Problem& problem, const RunOptions& options, int iteration, cons
   pass.smoothing = options.smoothing;
   pass.locked = options.locked_vertices;
   pass.keep_weights = !options.update_weights;
-  weights_pass(problem, bone_gram(problem, start), pass, state.weights, state.sums);
+  if (resident.on_device()) {
+    resident.pass(bone_gram(problem, start), pass, state.sums);
+  } else {
+    weights_pass(problem, bone_gram(problem, start), pass, state.weights, state.sums);
+  }
   state.D = start;
   if (options.update_bones) update_bones(problem, state.sums, options.bones, state.D);
   state.squares = objective(problem, state.sums, state.D);
@@ -82,7 +87,8 @@ RunPlace saved_run(const Problem& problem, const SolveState& saved, FitState& st
   return place;
 }
 
-RunEnd iterate(const Problem& problem, const RunOptions& options, RunPlace place, FitState& state) {
+RunEnd iterate(const Problem& problem, const RunOptions& options, RunPlace place, ResidentWeights& resident,
+               FitState& state) {
   Eigen::MatrixXd& previous = place.previous;
   double& momentum = place.momentum;
   std::vector<double>& history = place.history;
@@ -100,9 +106,11 @@ RunEnd iterate(const Problem& problem, const RunOptions& options, RunPlace place
         if (options.bones.locked[b] != 0) start.middleCols<4>(column) = state.D.middleCols<4>(column);
       }
     }
-    next.weights = state.weights;
-    next.waits = state.waits;
-    step(problem, options, iteration, start, next);
+    if (!resident.on_device()) {
+      next.weights = state.weights;
+      next.waits = state.waits;
+    }
+    step(problem, options, iteration, start, resident, next);
     if (next.value > state.value * (1 + kRise)) {
       // Not even plain steps descend, whichever vertices try exchanges: converged to rounding.
       if (beta == 0 && ++stuck == kPatient) return RunEnd::converged;
@@ -112,11 +120,14 @@ RunEnd iterate(const Problem& problem, const RunOptions& options, RunPlace place
     }
     previous = state.D;
     std::swap(state, next);
+    resident.accept();
     momentum = grown;
     stuck = 0;
     history.push_back(state.value);
-    keep(options.checkpoint, options.phase, iteration + 1,
-         [&](SavedArrays& arrays) { save_run(state, place, arrays); });
+    keep(options.checkpoint, options.phase, iteration + 1, [&](SavedArrays& arrays) {
+      resident.fetch(state);
+      save_run(state, place, arrays);
+    });
     if (options.after && !options.after(state)) return RunEnd::stopped;
     const std::size_t n = history.size();
     if (n > 4 && history[n - 5] - history[n - 1] <= options.tolerance * history[n - 1]) return RunEnd::converged;
@@ -148,7 +159,9 @@ RunEnd run(const Problem& problem, const RunOptions& options, FitState& state) {
   }
   if (state.weights.capacity < options.influences) state.weights = with_capacity(state.weights, options.influences);
   if (options.patient && state.waits.passes.size() != problem.vertex_count()) nobody_waits(problem, state.waits);
-  const RunEnd end = iterate(problem, options, std::move(place), state);
+  ResidentWeights resident(problem, options, state);
+  const RunEnd end = iterate(problem, options, std::move(place), resident, state);
+  resident.fetch(state);
   // Slots that a looser run left behind would be taken for influences that may be used.
   const bool all_solved = options.update_weights && options.locked_vertices.empty();
   if (all_solved && state.weights.capacity > options.influences) {

@@ -43,7 +43,7 @@ struct RunOptions {
   std::span<const std::uint8_t> locked_vertices;
   Checkpoint* checkpoint = nullptr;  // may be null: where the run keeps its state, as this phase
   std::string phase;
-  /// Called after every iteration; false stops the run.
+  /// Called after every iteration, with everything but weights and residuals; false stops the run.
   std::function<bool(const FitState&)> after;
 };
 

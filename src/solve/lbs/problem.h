@@ -3,6 +3,7 @@
 #include <Eigen/Core>
 #include <cstddef>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "math/adjacency.h"
@@ -23,6 +24,10 @@
 ///
 /// Because the weights of a vertex sum to 1, |v − Σ w_b T_b u|² = |y − Σ w_b (T_b − T₀) u|²: solvers work with
 /// D_b = T_b − T₀, whose entries are small, so that single precision products lose little.
+namespace sinew::device {
+class Passes;
+}
+
 namespace sinew::lbs {
 
 /// Moves between the input's unit and the unit sphere: scaled = (input − center) · scale.
@@ -58,6 +63,10 @@ class Problem {
   bool reduced() const { return basis_.size() != 0; }
   int threads() const { return threads_; }
   void set_threads(int threads) { threads_ = threads; }
+
+  /// Where passes over all vertices run, if not here. Samples of the problem have none.
+  device::Passes* device() const { return device_.get(); }
+  void use(std::shared_ptr<device::Passes> device) { device_ = std::move(device); }
 
   const Scaling& scaling() const { return scaling_; }
   const Eigen::Matrix3Xd& rest() const { return rest_; }         // 3×V
@@ -106,6 +115,7 @@ class Problem {
   std::vector<double> importance_;  // V, or empty: all count once
   double left_out_ = 0;
   Adjacency adjacency_;
+  std::shared_ptr<device::Passes> device_;
 };
 
 /// At most `count` of the vertices 0..vertices-1, spread evenly, ascending.

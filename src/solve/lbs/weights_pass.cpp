@@ -8,6 +8,7 @@
 
 #include "math/gemm.h"
 #include "math/parallel.h"
+#include "solve/lbs/on_device.h"
 #include "solve/lbs/vertex_weight_solver.h"
 #include "solve/lbs/weight_sums.h"
 
@@ -18,7 +19,6 @@ constexpr std::size_t kChunk = 128;  // vertices whose trajectories and products
 /// With few rows, as in sets of poses, rounding of single-precision products does not average out: it would outweigh
 /// what late iterations gain. Up to this many rows Q is formed in double as well.
 constexpr std::size_t kExactRows = 64;
-constexpr int kThorough = 6;            // exchanges in a row of a thorough search for a support
 constexpr std::size_t kMostParts = 32;  // partial sums kept: their number is part of the result's bits
 
 /// Vertices per partial sum: a multiple of kChunk that depends on V alone.
@@ -140,25 +140,8 @@ Matrix reduced_rows(const Problem& problem, const Matrix& basis, Matrix D) {
   return reduced;
 }
 
-}  // namespace
-
-Eigen::MatrixXf in_rows(const Problem& problem, const Eigen::MatrixXd& D) {
-  return reduced_rows<Eigen::MatrixXf>(problem, problem.basis(), D.cast<float>());
-}
-
-SparseWeights with_capacity(const SparseWeights& weights, int capacity) {
-  SparseWeights result(weights.vertex_count(), capacity);
-  result.count = weights.count;
-  for (std::size_t v = 0; v < weights.vertex_count(); ++v) {
-    for (std::size_t k = 0; k < weights.count[v]; ++k) {
-      result.bone[result.slot(v) + k] = weights.bone[weights.slot(v) + k];
-      result.value[result.slot(v) + k] = weights.value[weights.slot(v) + k];
-    }
-  }
-  return result;
-}
-
-BoneGram bone_gram(const Problem& problem, const Eigen::MatrixXd& D) {
+/// What this processor's passes need to know about the bones.
+BoneGram gram_here(const Problem& problem, const Eigen::MatrixXd& D) {
   BoneGram gram;
   gram.bones = static_cast<int>(D.cols() / 4);
   gram.padded = (gram.bones + 7) / 8 * 8;
@@ -196,8 +179,39 @@ BoneGram bone_gram(const Problem& problem, const Eigen::MatrixXd& D) {
   return gram;
 }
 
-void weights_pass(const Problem& problem, const BoneGram& gram, const PassOptions& options, SparseWeights& weights,
+}  // namespace
+
+Eigen::MatrixXf in_rows(const Problem& problem, const Eigen::MatrixXd& D) {
+  return reduced_rows<Eigen::MatrixXf>(problem, problem.basis(), D.cast<float>());
+}
+
+SparseWeights with_capacity(const SparseWeights& weights, int capacity) {
+  SparseWeights result(weights.vertex_count(), capacity);
+  result.count = weights.count;
+  for (std::size_t v = 0; v < weights.vertex_count(); ++v) {
+    for (std::size_t k = 0; k < weights.count[v]; ++k) {
+      result.bone[result.slot(v) + k] = weights.bone[weights.slot(v) + k];
+      result.value[result.slot(v) + k] = weights.value[weights.slot(v) + k];
+    }
+  }
+  return result;
+}
+
+BoneGram bone_gram(const Problem& problem, const Eigen::MatrixXd& D) {
+  if (problem.device() == nullptr) return gram_here(problem, D);
+  BoneGram gram;
+  gram.bones = static_cast<int>(D.cols() / 4);
+  gram.motion = D;
+  return gram;
+}
+
+void weights_pass(const Problem& problem, const BoneGram& given, const PassOptions& options, SparseWeights& weights,
                   WeightSums& sums) {
+  const bool on_device = given.motion.size() != 0;
+  if (on_device && !(options.smoothing.strength > 0))
+    return weights_pass_on_device(problem, given, options, weights, sums);
+  const BoneGram made = on_device ? gram_here(problem, given.motion) : BoneGram{};
+  const BoneGram& gram = on_device ? made : given;
   const std::size_t vertices = problem.vertex_count();
   const std::size_t step = part_size(vertices);
   std::vector<SumsPart> parts((vertices + step - 1) / step);
@@ -225,8 +239,8 @@ void weights_pass(const Problem& problem, const BoneGram& gram, const PassOption
         return period > 0 && (v + static_cast<std::size_t>(options.phase)) % static_cast<std::size_t>(period) == 0;
       };
       if (!locked && in_turn(options.thorough_period)) {
-        solver.improve_thoroughly(kThorough);
-        part.exchanges += kThorough;
+        solver.improve_thoroughly(kThoroughSwaps);
+        part.exchanges += kThoroughSwaps;
       } else if (!locked) {
         const bool tries = in_turn(options.swap_period) && (options.waits == nullptr || options.waits->over(v));
         solver.improve(tries ? options.swaps : 0);
@@ -255,6 +269,7 @@ void weights_pass(const Problem& problem, const BoneGram& gram, const PassOption
 }
 
 void assign_pass(const Problem& problem, const BoneGram& gram, std::vector<Index>& labels, WeightSums& sums) {
+  if (gram.motion.size() != 0) return assign_pass_on_device(problem, gram, labels, sums);
   const std::size_t vertices = problem.vertex_count();
   const std::size_t step = part_size(vertices);
   const auto padded = static_cast<std::size_t>(gram.padded);
@@ -290,6 +305,7 @@ void assign_pass(const Problem& problem, const BoneGram& gram, std::vector<Index
 }
 
 std::vector<double> removal_costs(const Problem& problem, const BoneGram& gram, const SparseWeights& weights) {
+  if (gram.motion.size() != 0) return removal_costs_on_device(problem, gram, weights);
   const auto B = static_cast<std::size_t>(gram.bones);
   return sum_over_vertices(problem, gram, weights, B, [](VertexWeightSolver& solver, std::vector<double>& costs) {
     const double now = solver.improve(0);
@@ -316,7 +332,7 @@ std::vector<double> addition_gains(const Problem& problem, const Eigen::MatrixXd
       }
     }
   };
-  return sum_over_vertices(problem, bone_gram(problem, joined), weights, added, visit);
+  return sum_over_vertices(problem, gram_here(problem, joined), weights, added, visit);
 }
 
 double roughness(const Problem& problem, const EdgeWeights& edges, const SparseWeights& w) {

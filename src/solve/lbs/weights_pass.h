@@ -46,11 +46,15 @@ struct BoneGram {
   std::vector<double> diagonal;      // 10×padded: those of u' M_jj u'
   Eigen::MatrixXf products;          // rows × 4·padded: D (or Pᵀ D), column c·padded + b
   Eigen::MatrixXd exact_products;    // the same instead, where rows are few
+  Eigen::MatrixXd motion;            // D instead of all that, where the problem has a device
 };
 BoneGram bone_gram(const Problem& problem, const Eigen::MatrixXd& D);
 
 /// D as the problem's rows see it: Pᵀ D where it is reduced.
 Eigen::MatrixXf in_rows(const Problem& problem, const Eigen::MatrixXd& D);
+
+/// Exchanges in a row of a thorough search for a support.
+inline constexpr int kThoroughSwaps = 6;
 
 /// The monomials that BoneGram's coefficients and packed sums refer to.
 inline constexpr int kMonomials = 10;

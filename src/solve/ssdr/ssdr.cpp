@@ -11,6 +11,7 @@
 #include "solve/lbs/alternation.h"
 #include "solve/lbs/bone_search.h"
 #include "solve/lbs/motion_clusters.h"
+#include "solve/lbs/on_device.h"
 #include "solve/lbs/problem.h"
 #include "solve/lbs/saved_fit.h"
 #include "solve/lbs/to_rig.h"
@@ -326,12 +327,16 @@ FitState fit_to_error(Solve& solve) {
 
 namespace sinew {
 
-Rig solve_ssdr(const Sequence& sequence, const SsdrOptions& options, FitReport& report, const Progress& progress) {
-  using namespace ssdr;
-  check_options(options);
+namespace ssdr {
+namespace {
+
+Rig solve_on(const Device& device, const Sequence& sequence, const SsdrOptions& options, FitReport& report,
+             const Progress& progress) {
   report = fresh_report("ssdr", options.bones);
   const double start = now_seconds();
-  const Problem problem(sequence, {kTruncation, options.threads, options.seed});
+  Problem problem(sequence, {kTruncation, options.threads, options.seed});
+  const std::string left_device = put_on_device(device, problem);
+  if (problem.device() != nullptr) report.device = problem.device()->name();
   const SmoothingEdges edges(sequence, problem, options);
   report.add_seconds("prepare", now_seconds() - start);
 
@@ -354,12 +359,30 @@ Rig solve_ssdr(const Sequence& sequence, const SsdrOptions& options, FitReport& 
   if (sequence.frames.paging() != nullptr && problem.reduced())
     report.remark += fmt::format("{}trajectories in a basis of {} directions, which leaves out {:.2g} E_RMS",
                                  report.remark.empty() ? "" : "; ", problem.row_count(), problem.left_out());
+  if (!left_device.empty()) report.remark += (report.remark.empty() ? "" : "; ") + left_device;
   const int K = slots(options, state.bones());
   if (options.optimize_rest && !solve.cancelled()) {
     const StepTimer timer(report, "rest pose");
     return with_optimized_rest(sequence, problem, run_options(options, 20, K), options, state);
   }
   return to_rig(sequence, problem, state.D, state.weights, options.transforms, options.influences == 0 ? 0 : K);
+}
+
+}  // namespace
+}  // namespace ssdr
+
+Rig solve_ssdr(const Sequence& sequence, const SsdrOptions& options, FitReport& report, const Progress& progress) {
+  ssdr::check_options(options);
+  try {
+    return ssdr::solve_on(options.device, sequence, options, report, progress);
+  } catch (const device::Failure& failure) {
+    // The processor has not failed yet: it starts from the beginning.
+    Device processor;
+    processor.kind = Device::Kind::cpu;
+    Rig rig = ssdr::solve_on(processor, sequence, options, report, progress);
+    report.remark += fmt::format("{}{}: solved on the processor", report.remark.empty() ? "" : "; ", failure.what());
+    return rig;
+  }
 }
 
 }  // namespace sinew
