@@ -10,13 +10,14 @@ import { parseArgs } from 'node:util';
 import { drawFigures } from './figures.mjs';
 import { figures, SHORT } from './jobs.mjs';
 import { resultsPage, summary, svgOf } from './page.mjs';
+import { drawSizes } from './sizes.mjs';
 import { TABLES } from './tables.mjs';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 const { values: options } = parseArgs({
   options: {
     only: { type: 'string', multiple: true, default: [] }, quality: { type: 'string' }, threads: { type: 'string', default: '1' },
-    short: { type: 'boolean', default: false }, list: { type: 'boolean', default: false }, figures: { type: 'boolean', default: false }, store: { type: 'boolean', default: false },
+    short: { type: 'boolean', default: false }, list: { type: 'boolean', default: false }, figures: { type: 'boolean', default: false }, sizes: { type: 'boolean', default: false }, gltfpack: { type: 'string' }, store: { type: 'boolean', default: false },
     missing: { type: 'boolean', default: false }, 'write-only': { type: 'boolean', default: false }, program: { type: 'string', default: join(root, 'build/release/bin/sinew') },
     seed: { type: 'string', default: '1' }, help: { type: 'boolean', default: false },
   },
@@ -29,6 +30,7 @@ if (options.help) {
   --short        the smoke test: a few figures at fast quality, compared with bench/tables/expected.json (2 % worse fails)
   --store        with --short: store the figures instead of comparing
   --figures      instead: draw docs/figures.md by 'sinew sweep'
+  --sizes        instead: measure packed files and write docs/sizes.md; --gltfpack PROGRAM puts its files beside ours
   --list         names of the figures, then stop
   --write-only   write docs/results.md from what is remembered, run nothing
 Figures that are not run keep what docs/results/results.json says of them, with the commit that measured it.`);
@@ -42,6 +44,10 @@ if (!existsSync(join(data, 'sequences'))) {
 }
 if (options.figures) {
   drawFigures({ root, data, program: options.program, only: options.only });
+  process.exit(0);
+}
+if (options.sizes) {
+  drawSizes({ root, data, program: options.program, gltfpack: options.gltfpack, only: options.only });
   process.exit(0);
 }
 const qualityOf = (figure) => (options.short ? 'fast' : options.quality ?? TABLES[figure.table].quality);

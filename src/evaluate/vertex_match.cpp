@@ -190,8 +190,15 @@ std::vector<Index> kept(const VertexMatch& match) {
   return out;
 }
 
+/// The positions and faces of a mesh without the vertices that have no partner; a mesh that has lost them keeps all.
 Mesh part_of(const Mesh& mesh, const VertexMatch& match) {
   Mesh out;
+  if (mesh.vertex_count() != match.of.size()) {
+    out.positions = mesh.positions;
+    out.face_sizes = mesh.face_sizes;
+    out.corners = mesh.corners;
+    return out;
+  }
   const std::vector<Index> vertices = kept(match);
   out.positions = mesh.positions(Eigen::all, vertices);
   out.face_sizes = mesh.face_sizes;

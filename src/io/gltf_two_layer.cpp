@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "io/json_text.h"
+#include "io/two_layer_code.h"
 #include "io/two_layer_pack.h"
 #include "sinew/core/error.h"
 
@@ -149,19 +150,26 @@ void apply_two_layer_extension(const GltfExtension& extension, const std::string
   TwoLayer model;
   Motion motion = rig.motion;
   const GltfArray* packed = reader.find("packed");
+  const GltfArray* coded = reader.find("coded");
   // An array cannot hold more rows than the file has bytes for, so this is checked before anything is allocated.
   std::size_t bytes = 0;
   for (const GltfArray& array : extension.arrays) bytes += array.bytes.size();
-  if (packed != nullptr) {
+  if (packed != nullptr || coded != nullptr) {
     if (sizes.virtual_bones > sizes.vertices * static_cast<std::size_t>(sizes.virtual_per_vertex))
       reader.refuse(fmt::format("has {} virtual bones for {} vertices", sizes.virtual_bones, sizes.vertices));
-    gltf::unpack_two_layer(packed->bytes, sizes, name, model, motion);
+    if (coded != nullptr)
+      gltf::decode_two_layer(coded->bytes, sizes, name, model, motion);
+    else
+      gltf::unpack_two_layer(packed->bytes, sizes, name, model, motion);
   } else {
     if (sizes.virtual_bones > bytes) reader.refuse(fmt::format("{} virtual bones do not fit", sizes.virtual_bones));
     read_plain(reader, sizes, model, motion);
   }
   model.check(sizes.vertices, sizes.bones);
   rig.two_layer = std::move(model);
+  if (reader.json.value("normals", Json()) == "computed") rig.rest.flat = false;
+  // A file of the model alone: its skin stands still.
+  if (coded != nullptr) rig.transforms = Transforms::affine;
   // Rigid bones stay exactly rigid: their motion is the skin's own, which rounding to 16 bits would spoil.
   if (rig.transforms == Transforms::affine) rig.motion = std::move(motion);
 }

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "core/index.h"
 #include "io/glb_mesh.h"
-#include "pack/budget.h"
+#include "pack/keys.h"
+#include "pack/ladders.h"
 #include "pack/packed_glb.h"
 #include "pack/rounded.h"
 #include "pack/vertex_order.h"
@@ -46,6 +48,7 @@ Allowance allowance(PackQuality quality) {
 
 /// Without bones that move nothing, nor anything below them.
 Rig without_idle_bones(const Rig& rig, std::size_t& dropped) {
+  if (rig.two_layer) return rig;
   std::vector<bool> used(rig.bone_count(), false);
   for (std::size_t i = 0; i < rig.weights.values.size(); ++i)
     if (rig.weights.values[i] > 0) used[rig.weights.bones[i]] = true;
@@ -149,6 +152,10 @@ Work begin(Rig rig, const Sequence& target, const PackOptions& options) {
     work.fit.posed.emplace_back(3, index(work.rig.vertex_count()));
     pose(work.rig, f, work.fit.posed.back());
   }
+  if (!options.lossless && !work.rig.two_layer) {
+    const bool hierarchy = gltf::has_hierarchy(work.rig);
+    work.fit.order_of_need = order_of_need(work.rig, hierarchy, gltf::bone_tracks(work.rig, hierarchy));
+  }
   work.sampled = spread(work.rig.frame_count(), kSamples);
   work.samples = some_of(target, work.sampled);
   if (work.rig.rest.normals.empty() && !work.rig.rest.flat)
@@ -156,123 +163,21 @@ Work begin(Rig rig, const Sequence& target, const PackOptions& options) {
   return work;
 }
 
-int exponent_of(double size) {
-  return static_cast<int>(std::ceil(std::log2(std::max(1e-30, size))));
-}
-
-/// The finest step of numbers up to `largest` that 24 bits can count.
-int finest_step(double largest) {
-  return exponent_of(largest) - 22;
-}
-
-double largest(const std::vector<float>& track) {
-  double out = 0;
-  for (const float x : track) out = std::max(out, std::abs(static_cast<double>(x)));
-  return out;
-}
-
-/// The finest rounding of every part.
-Precision finest(const Rig& rig) {
-  Precision out;
-  out.cells = 65535;
-  out.weight_one = 65535;
-  out.normal_bits = 12;
-  out.translation_step = exponent_of(bounding_box_diagonal(rig.rest.positions)) - 20;
-  out.scale_step = -20;
-  for (const gltf::BoneTracks& track : gltf::bone_tracks(rig, gltf::has_hierarchy(rig))) {
-    out.translation_step = std::max(out.translation_step, finest_step(largest(track.translation)));
-    out.scale_step = std::max(out.scale_step, finest_step(largest(track.scale)));
-  }
-  out.round_translations = out.round_scales = true;
-  out.morph_levels = 32767;
-  return out;
-}
-
-std::vector<Ladder> ladders_of(const Rig& rig, const Precision& base) {
-  const auto ladder = [&](const char* name, void (*apply)(const Precision&, Precision&)) {
-    Ladder out{name, apply, {}, 0};
-    out.rungs.push_back({base, 0, 0, 0, ""});
-    return out;
-  };
-  const auto add = [&](Ladder& to, const Precision& precision, std::string text) {
-    to.rungs.push_back({precision, 0, 0, 0, std::move(text)});
-  };
-  std::vector<Ladder> out;
-  out.push_back(ladder("positions", [](const Precision& from, Precision& to) { to.cells = from.cells; }));
-  out.back().rungs[0].text = "16 bits";
-  for (int i = 1; i <= 16; ++i) {
-    Precision p = base;
-    p.cells = std::floor(65535 * std::pow(0.5, 0.5 * i));
-    add(out.back(), p, fmt::format("{:.1f} bits", std::log2(p.cells + 1)));
-  }
-  out.push_back(ladder("weights", [](const Precision& from, Precision& to) {
-    to.weight_one = from.weight_one;
-    to.slack = from.slack;
-  }));
-  out.back().rungs[0].text = "16 bits";
-  const double radius = smallest_enclosing_sphere(rig.rest.positions).radius;
-  for (int bits = 14; bits >= 9; --bits) {
-    Precision p = base;
-    p.weight_one = 1 << bits;
-    p.slack = radius * 0.2 / p.weight_one;
-    add(out.back(), p, fmt::format("{} bits", bits));
-  }
-  for (int i = 0; i <= 8; ++i) {
-    Precision p = base;
-    p.weight_one = 255;
-    p.slack = radius * 2e-4 * std::pow(2.0, 0.5 * i);
-    add(out.back(), p, "8 bits");
-  }
-  out.push_back(
-      ladder("rotations", [](const Precision& from, Precision& to) { to.rotation_bits = from.rotation_bits; }));
-  out.back().rungs[0].text = "float";
-  for (int bits = 16; bits >= 8; --bits) {
-    Precision p = base;
-    p.rotation_bits = bits;
-    add(out.back(), p, fmt::format("{} bits", bits));
-  }
-  out.push_back(ladder("translations",
-                       [](const Precision& from, Precision& to) { to.translation_step = from.translation_step; }));
-  const double size = bounding_box_diagonal(rig.rest.positions);
-  const auto of_size = [&](int step) { return fmt::format("1/{:.0f} of size", size * std::ldexp(1.0, -step)); };
-  out.back().rungs[0].text = of_size(base.translation_step);
-  for (int coarser = 1; coarser <= 12; ++coarser) {
-    Precision p = base;
-    p.translation_step += coarser;
-    add(out.back(), p, of_size(p.translation_step));
-  }
-  if (rig.transforms == Transforms::affine) {
-    out.push_back(ladder("scales", [](const Precision& from, Precision& to) { to.scale_step = from.scale_step; }));
-    out.back().rungs[0].text = fmt::format("1/{:.0f}", std::ldexp(1.0, -base.scale_step));
-    for (int step = base.scale_step + 2; step <= -6; ++step) {
-      Precision p = base;
-      p.scale_step = step;
-      add(out.back(), p, fmt::format("1/{:.0f}", std::ldexp(1.0, -step)));
-    }
-  }
-  if (rig.corrections) {
-    out.push_back(
-        ladder("morph offsets", [](const Precision& from, Precision& to) { to.morph_levels = from.morph_levels; }));
-    out.back().rungs[0].text = "±32767";
-    for (const int levels : {4096, 1024, 256, 127, 90, 64, 45, 32, 23, 16, 11, 8, 6, 4, 3, 2}) {
-      Precision p = base;
-      p.morph_levels = levels;
-      add(out.back(), p, fmt::format("±{}", levels));
-    }
-  }
-  return out;
-}
-
 double squares(double now, double before) {
   return std::max(0.0, now * now - before * before);
 }
 
 /// Measures every rung with all other parts at their finest. A ladder ends where one part alone breaks the bounds.
-void measure(const Work& work, const Errors& exact, double e_bound, double normal_bound, std::vector<Ladder>& ladders) {
+/// False: progress asks to stop.
+bool measure(const Work& work, const Errors& exact, double e_bound, double normal_bound, const Progress& progress,
+             std::vector<Ladder>& ladders) {
+  double done = 0;
   for (Ladder& ladder : ladders) {
     double e = 0;
     double n = 0;
     for (std::size_t r = 0; r < ladder.rungs.size(); ++r) {
+      const double share = static_cast<double>(r) / static_cast<double>(ladder.rungs.size());
+      if (!tell(progress, "packing", (done + share) / static_cast<double>(ladders.size()))) return false;
       Rung& rung = ladder.rungs[r];
       const Rounded rounded = work.rounded(rung.precision);
       const Errors errors = work.errors(rounded.rig);
@@ -286,12 +191,13 @@ void measure(const Work& work, const Errors& exact, double e_bound, double norma
         break;
       }
     }
+    ++done;
   }
+  return true;
 }
 
-Precision chosen(Precision out, const std::vector<Ladder>& ladders, int normal_bits) {
+Precision chosen(Precision out, const std::vector<Ladder>& ladders) {
   for (const Ladder& ladder : ladders) ladder.apply(ladder.rungs[ladder.chosen].precision, out);
-  out.normal_bits = normal_bits;
   return out;
 }
 
@@ -302,12 +208,26 @@ int bits_of_normals(const Work& work, double degrees) {
   return 12;
 }
 
+/// The largest step of the offsets of normals that leaves the normals which a player shows within a factor of what they
+/// were. Leaving the offsets out is tried first.
+int step_of_morph_normals(const Work& work, const Errors& exact, Precision precision) {
+  if (!work.rig.corrections || work.rig.corrections->normal_offsets.empty()) return 1;
+  precision.morph_normal_step = 1;
+  const double factor = allowance(work.options.quality).normals_factor;
+  const double bound = work.errors(work.rounded(precision).rig).played_degrees + (factor - 1) * exact.played_degrees;
+  for (const int step : {0, 96, 64, 48, 32, 24, 16, 12, 8, 6, 4, 3, 2}) {
+    precision.morph_normal_step = step;
+    if (work.errors(work.rounded(precision).rig).played_degrees <= bound) return step;
+  }
+  return 1;
+}
+
 /// The order of triangles that gives the smallest file.
 void choose_order(const Precision& precision, Work& work) {
   std::size_t least = 0;
   std::vector<DrawnPiece> best;
   for (const TriangleOrder order : {TriangleOrder::strips, TriangleOrder::bones, TriangleOrder::vertex_cache}) {
-    work.pieces = draw(work.rig, order);
+    work.pieces = draw(work.rig, order, static_cast<std::size_t>(work.options.bones_per_mesh));
     const std::size_t size = work.file(work.rounded(precision)).size();
     if (!best.empty() && size >= least) continue;
     least = size;
@@ -325,16 +245,20 @@ Errors errors_of(const std::vector<std::byte>& bytes, const Work& work) {
 }
 
 void fill_parts(const Work& work, const std::vector<std::byte>& bytes, const std::vector<Ladder>& ladders,
-                int normal_bits, PackReport& report) {
+                const Precision& base, PackReport& report) {
   const std::vector<std::byte> plain = glb_bytes(work.rig);
   report.bytes_before = plain.size();
   report.bytes_after = bytes.size();
+  std::set<std::vector<Index>> skins;
+  for (const DrawnPiece& piece : work.pieces) skins.insert(piece.bones);
+  report.skins = skins.size();
   auto before = bytes_by_part(plain);
   auto after = bytes_by_part(bytes);
   for (const auto& [name, size] : before) after.try_emplace(name, 0);
   for (const char* name :
        {"positions", "normals", "colours, UVs", "weights", "triangles", "morph offsets", "morph normals",
-        "translations", "rotations", "scales", "morph weights", "key times", "other", "textures", "JSON"}) {
+        "translations", "rotations", "scales", "morph weights", "key times", "two layers", "two layers: vertices",
+        "two layers: virtual bones", "two layers: motion", "other", "textures", "JSON"}) {
     if (after.count(name) == 0) continue;
     PackedPart part{name, before[name], after[name], 0, 0, ""};
     for (const Ladder& ladder : ladders) {
@@ -344,10 +268,11 @@ void fill_parts(const Work& work, const std::vector<std::byte>& bytes, const std
       part.normal_degrees = std::sqrt(rung.normals_squared);
       part.precision = rung.text;
     }
-    if (part.name == "normals" && normal_bits > 0) {
-      part.normal_degrees = normals_lost(work.rig, work.pieces, work.normals, normal_bits);
-      part.precision = fmt::format("{} bits", normal_bits);
+    if (part.name == "normals" && base.normal_bits > 0) {
+      part.normal_degrees = normals_lost(work.rig, work.pieces, work.normals, base.normal_bits);
+      part.precision = fmt::format("{} bits", base.normal_bits);
     }
+    if (part.name == "morph normals" && base.morph_normal_step == 0) part.precision = "left out";
     report.parts.push_back(std::move(part));
   }
 }
@@ -372,8 +297,8 @@ void set_limits(const Work& work, bool with_examples, PackReport& report) {
   report.allowed_e_rms = work.options.max_error;
 }
 
-std::vector<std::byte> pack_within(Work& work, PackReport& report) {
-  const Precision base = finest(work.rig);
+std::vector<std::byte> pack_within(Work& work, const Progress& progress, PackReport& report) {
+  Precision base = finest(work.rig);
   Precision typical = base;
   typical.cells = 2047;
   typical.weight_one = 255;
@@ -383,11 +308,13 @@ std::vector<std::byte> pack_within(Work& work, PackReport& report) {
   double e_bound = squares(report.allowed_e_rms, report.before.e_rms);
   double normal_bound = squares(report.allowed_normals, report.before.normal_degrees);
   std::vector<Ladder> ladders = ladders_of(work.rig, base);
-  measure(work, exact, e_bound, normal_bound, ladders);
-  const int normal_bits = bits_of_normals(work, allowance(work.options.quality).normals_file);
+  report.cancelled = !measure(work, exact, e_bound, normal_bound, progress, ladders);
+  if (report.cancelled) return {};
+  base.normal_bits = bits_of_normals(work, allowance(work.options.quality).normals_file);
   for (int attempt = 0; attempt < 12; ++attempt) {
     share_out(e_bound, normal_bound, ladders);
-    std::vector<std::byte> bytes = work.file(work.rounded(chosen(base, ladders, normal_bits)));
+    if (attempt == 0) base.morph_normal_step = step_of_morph_normals(work, exact, chosen(base, ladders));
+    std::vector<std::byte> bytes = work.file(work.rounded(chosen(base, ladders)));
     report.after = errors_of(bytes, work);
     const bool fits =
         report.after.e_rms <= report.allowed_e_rms && report.after.normal_degrees <= report.allowed_normals;
@@ -399,7 +326,7 @@ std::vector<std::byte> pack_within(Work& work, PackReport& report) {
       if (report.after.normal_degrees > report.allowed_normals) normal_bound *= 0.85;
       continue;
     }
-    fill_parts(work, bytes, ladders, normal_bits, report);
+    fill_parts(work, bytes, ladders, base, report);
     if (!fits)
       throw Error(
           ErrorKind::unusable,
@@ -415,7 +342,7 @@ std::vector<std::byte> pack_exactly(Work& work, PackReport& report) {
   choose_order({}, work);
   std::vector<std::byte> bytes = work.file(work.rounded({}));
   report.after = errors_of(bytes, work);
-  fill_parts(work, bytes, {}, 0, report);
+  fill_parts(work, bytes, {}, {}, report);
   return bytes;
 }
 
@@ -423,13 +350,19 @@ std::vector<std::byte> pack_exactly(Work& work, PackReport& report) {
 }  // namespace pack
 
 std::vector<std::byte> pack_glb(const Rig& rig, const Sequence* examples, const PackOptions& options,
-                                PackReport& report) {
+                                PackReport& report, const Progress& progress) {
   report = {};
   rig.check();
-  if (rig.two_layer)
+  if (options.bones_per_mesh < 64)
+    throw Error(ErrorKind::usage, fmt::format("{} bones per mesh, at least 64 are needed", options.bones_per_mesh));
+  if (rig.two_layer && !options.only_two_layer)
     throw Error(ErrorKind::input,
-                "a two-layer model blends its vertices by rows that engines do not read: pack the rig "
-                "that it was made from");
+                "a two-layer model blends its vertices by rows that engines do not read: pack the rig that it was made "
+                "from, or write the model alone for sinew's own players (--only-two-layer)");
+  if (options.only_two_layer && !rig.two_layer)
+    throw Error(ErrorKind::input, "the rig has no two layers: sinew compress makes them");
+  if (options.only_two_layer && options.lossless)
+    throw Error(ErrorKind::usage, "a two-layer model alone is always rounded: --lossless does not go with it");
   if (rig.frame_count() == 0)
     throw Error(ErrorKind::input, "the rig has no frames: nothing says what its rounding shows");
   Rig trimmed = pack::without_idle_bones(rig, report.dropped_bones);
@@ -440,7 +373,7 @@ std::vector<std::byte> pack_glb(const Rig& rig, const Sequence* examples, const 
   report.before = evaluate(trimmed, target, options.threads);
   pack::Work work = pack::begin(std::move(trimmed), target, options);
   pack::set_limits(work, examples != nullptr, report);
-  return options.lossless ? pack::pack_exactly(work, report) : pack::pack_within(work, report);
+  return options.lossless ? pack::pack_exactly(work, report) : pack::pack_within(work, progress, report);
 }
 
 }  // namespace sinew

@@ -9,12 +9,16 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <map>
+#include <numeric>
+#include <set>
 
 #include "core/index.h"
 #include "io/glb_builder.h"
 #include "io/glb_mesh.h"
 #include "io/split_mesh.h"
 #include "sinew/core/error.h"
+#include "sinew/io/two_layer_gltf.h"
 
 namespace sinew::pack {
 namespace {
@@ -137,7 +141,12 @@ class Writer {
         normals_(normals),
         options_(options),
         extension_(options.khronos ? "KHR_meshopt_compression" : "EXT_meshopt_compression"),
-        targets_(gltf::effective_corrections(rig_)) {}
+        targets_(gltf::effective_corrections(rig_)) {
+    std::size_t most = 0;
+    for (const DrawnPiece& piece : pieces) most = std::max(most, bones_of(piece).size());
+    wide_joints_ = most > 256;
+    if (wide_joints_) influences_ = Stream(8, Use::vertices);
+  }
 
   std::vector<std::byte> file() {
     out_.root["asset"] = {{"version", "2.0"}, {"generator", options_.generator}};
@@ -148,6 +157,7 @@ class Writer {
          {&positions_, &normals4_, &influences_, &weights_, &uvs_, &colors_, &morph_positions_, &morph_normals_})
       stream->finish(out_, extension_);
     add_animations();
+    if (rounded_.layers) add_layers();
     if (!lossless()) {
       out_.root["extensionsUsed"].push_back("KHR_mesh_quantization");
       out_.root["extensionsRequired"].push_back("KHR_mesh_quantization");
@@ -166,10 +176,19 @@ class Writer {
     return track.inner.empty();
   }
 
+  /// Sinew's own players compute normals where a mesh has none.
+  bool lit(const DrawnPiece& piece) const { return piece.lit && !(rounded_.layers && rig_.rest.normals.empty()); }
+
+  std::vector<Index> bones_of(const DrawnPiece& piece) const {
+    if (!piece.bones.empty()) return piece.bones;
+    std::vector<Index> all(rig_.bone_count());
+    std::iota(all.begin(), all.end(), Index{0});
+    return all;
+  }
+
   void add_bones() {
     gltf::Names names(options_.safe_names);
     root_ = out_.append("nodes", {{"name", names.take("skeleton", "")}});
-    Stream binds(64, Use::data);
     for (std::size_t b = 0; b < rig_.bone_count(); ++b) {
       Json node = {{"translation", vector_json(gltf::rest_translation(rig_, b, rounded_.hierarchy))}};
       const std::string name = names.take(rig_.bones[b].name, fmt::format("bone_{}", b));
@@ -185,6 +204,18 @@ class Writer {
       const int parent = rounded_.hierarchy ? rig_.bones[b].parent : -1;
       const std::size_t holder = parent >= 0 ? joints_[static_cast<std::size_t>(parent)] : root_;
       out_.root["nodes"][holder]["children"].push_back(outer_.back());
+    }
+    names_ = std::move(names);
+  }
+
+  /// The skin of these bones; pieces that follow the same share one.
+  std::size_t add_skin(const std::vector<Index>& bones) {
+    const auto [entry, is_new] = skins_.try_emplace(bones, skins_.size());
+    if (!is_new) return entry->second;
+    Stream binds(64, Use::data);
+    Json joints = Json::array();
+    for (const Index b : bones) {
+      joints.push_back(joints_[b]);
       const Vector3 t = rounded_.origin - rig_.bones[b].head;
       const auto s = static_cast<float>(rounded_.step);
       for (const float x : {s, 0.0F, 0.0F, 0.0F, 0.0F, s, 0.0F, 0.0F, 0.0F, 0.0F, s, 0.0F, t.x(), t.y(), t.z(), 1.0F})
@@ -193,8 +224,8 @@ class Writer {
     const std::size_t accessor = binds.accessor(out_, 0, Component::f32, "MAT4", false);
     binds.finish(out_, extension_);
     // Babylon.js follows nodes between joints only where the skin names its root.
-    out_.append("skins", {{"inverseBindMatrices", accessor}, {"joints", joints_}, {"skeleton", root_}});
-    names_ = std::move(names);
+    out_.append("skins", {{"inverseBindMatrices", accessor}, {"joints", std::move(joints)}, {"skeleton", root_}});
+    return entry->second;
   }
 
   std::size_t add_positions(const DrawnPiece& piece) {
@@ -260,7 +291,9 @@ class Writer {
 
   void add_influences(const DrawnPiece& piece, Json& attributes) {
     const std::size_t sets = (static_cast<std::size_t>(std::max(1, used_influences(rig_.weights))) + 3) / 4;
-    const bool wide = rig_.bone_count() > 256;
+    std::vector<Index> joint(rig_.bone_count(), 0);  // of each bone in the skin
+    const std::vector<Index> bones = bones_of(piece);
+    for (Index j = 0; j < bones.size(); ++j) joint[bones[j]] = j;
     const int one = rounded_.precision.weight_one;
     const auto rows = slots_of(piece, 4 * sets);
     for (std::size_t set = 0; set < sets; ++set) {
@@ -268,10 +301,11 @@ class Writer {
       const std::size_t weights = weights_.size();
       for (const auto& row : rows)
         for (std::size_t k = 4 * set; k < 4 * set + 4; ++k) {
-          if (wide)
-            influences_.put(static_cast<std::uint16_t>(row[k].first));
+          const Index number = row[k].second > 0 ? joint[row[k].first] : 0;
+          if (wide_joints_)
+            influences_.put(static_cast<std::uint16_t>(number));
           else
-            influences_.put(static_cast<std::uint8_t>(row[k].first));
+            influences_.put(static_cast<std::uint8_t>(number));
           const auto whole = static_cast<unsigned>(std::lround(static_cast<double>(row[k].second) * one));
           if (one == 0)
             weights_.put(row[k].second);
@@ -283,7 +317,7 @@ class Writer {
             weights_.put(static_cast<std::uint16_t>(whole));
         }
       attributes[fmt::format("JOINTS_{}", set)] =
-          influences_.accessor(out_, joints, wide ? Component::u16 : Component::u8, "VEC4", false);
+          influences_.accessor(out_, joints, wide_joints_ ? Component::u16 : Component::u8, "VEC4", false);
       const bool floats = one == 0 || power_of_two(one);
       const Component component = floats ? Component::f32 : one == 255 ? Component::u8 : Component::u16;
       attributes[fmt::format("WEIGHTS_{}", set)] = weights_.accessor(out_, weights, component, "VEC4", !floats);
@@ -346,7 +380,7 @@ class Writer {
       };
       target["POSITION"] =
           add(morph_positions_, corrections.offsets[r], rounded ? &rounded_.morphs[r].offsets : nullptr, false);
-      if (piece.lit && !corrections.normal_offsets.empty())
+      if (lit(piece) && !corrections.normal_offsets.empty())
         target["NORMAL"] =
             add(morph_normals_, corrections.normal_offsets[r], rounded ? &rounded_.morphs[r].normals : nullptr, true);
       list.push_back(std::move(target));
@@ -368,7 +402,7 @@ class Writer {
     Json primitive = Json::object();
     Json& attributes = primitive["attributes"];
     attributes["POSITION"] = add_positions(piece);
-    if (piece.lit) attributes["NORMAL"] = add_normals(piece);
+    if (lit(piece)) attributes["NORMAL"] = add_normals(piece);
     add_influences(piece, attributes);
     if (!piece.triangles.empty()) add_looks(piece, attributes);
     if (!targets_.empty()) primitive["targets"] = add_targets(piece);
@@ -385,8 +419,43 @@ class Writer {
     }
     if (!targets_.empty()) mesh["weights"] = std::vector<int>(targets_.size(), 0);
     const std::string name = names_.take(piece.name, "mesh");
+    const std::size_t skin = add_skin(bones_of(piece));
     meshes_.push_back(
-        out_.append("nodes", {{"name", name}, {"mesh", out_.append("meshes", std::move(mesh))}, {"skin", 0}}));
+        out_.append("nodes", {{"name", name}, {"mesh", out_.append("meshes", std::move(mesh))}, {"skin", skin}}));
+  }
+
+  /// The two-layer model: rows in the order in which readers find the control points of this file.
+  void add_layers() {
+    BlendRows rows{rig_.two_layer->coefficients.slots, {}, {}};
+    const auto slots = static_cast<std::size_t>(rows.slots);
+    for (const DrawnPiece& piece : pieces_) {
+      std::set<std::vector<int>> known;
+      for (const Index v : piece.point) {
+        std::vector<int> told(rounded_.cells.col(v).begin(), rounded_.cells.col(v).end());
+        for (const std::size_t r : targets_) {
+          const auto offset = rounded_.morphs[r].offsets.col(v);
+          told.insert(told.end(), offset.begin(), offset.end());
+        }
+        if (!known.insert(std::move(told)).second) continue;
+        for (std::size_t k = v * slots; k < (v + 1) * slots; ++k) {
+          rows.columns.push_back(rig_.two_layer->coefficients.columns[k]);
+          rows.values.push_back(rig_.two_layer->coefficients.values[k]);
+        }
+      }
+    }
+    const TwoLayer model = gltf::in_order_of_use({rig_.two_layer->dictionary, std::move(rows)});
+    Json object = {{"version", 1},
+                   {"vertices", model.coefficients.row_count()},
+                   {"bones", rig_.bone_count()},
+                   {"frames", rig_.frame_count()},
+                   {"virtualBones", model.virtual_bone_count()},
+                   {"bonesPerVirtualBone", model.dictionary.slots},
+                   {"virtualBonesPerVertex", model.coefficients.slots}};
+    if (rig_.rest.normals.empty() && !rig_.rest.flat) object["normals"] = "computed";
+    object["accessors"]["coded"] =
+        out_.add_array({"coded", Component::u8, 1, gltf::code_two_layer(model, rig_.motion, *rounded_.layers)});
+    out_.root["extensions"][kTwoLayerExtension] = std::move(object);
+    out_.root["extensionsUsed"].push_back(kTwoLayerExtension);
   }
 
   struct Tracks {
@@ -397,15 +466,27 @@ class Writer {
     Stream morphs{4, Use::data};
   };
 
-  /// Adds a channel for the frames of a clip; a track that never changes has one key.
+  using Frames = std::vector<std::size_t>;
+
+  /// The frames of a clip that have keys.
+  Frames keys_of(const Clip& clip) const {
+    Frames out;
+    for (std::size_t f = clip.first_frame; f < clip.first_frame + clip.frames; ++f)
+      if (rounded_.keys.empty() || std::binary_search(rounded_.keys.begin(), rounded_.keys.end(), f)) out.push_back(f);
+    return out;
+  }
+
+  /// Adds a channel for the keys of a clip; a track that never changes has one.
   void add_channel(const Clip& clip, std::size_t node, const char* path, bool still, const Input& input,
-                   const std::function<std::size_t(std::size_t frames)>& output, Json& animation) {
-    animation["samplers"].push_back({{"input", input(still)}, {"output", output(still ? 1 : clip.frames)}});
+                   const std::function<std::size_t(const Frames& frames)>& output, Json& animation) {
+    const Frames frames = still ? Frames{clip.first_frame} : keys_of(clip);
+    animation["samplers"].push_back({{"input", input(still)}, {"output", output(frames)}});
     animation["channels"].push_back(
         {{"sampler", animation["samplers"].size() - 1}, {"target", {{"node", node}, {"path", path}}}});
   }
 
   void add_animations();
+  void add_still_channel(const Clip& clip, const Input& input, Tracks& tracks, Json& animation);
   void add_bone_channels(const Clip& clip, const Input& input, Tracks& tracks, Json& animation);
   void add_morph_channels(const Clip& clip, const Input& input, Tracks& tracks, Json& animation);
 
@@ -419,13 +500,15 @@ class Writer {
   GlbBuilder out_;
   gltf::Names names_{false};
   std::size_t root_ = 0;
+  std::map<std::vector<Index>, std::size_t> skins_;
   std::vector<std::size_t> outer_, joints_, meshes_;
   bool plain_uvs_ = lossless() || !within(rig_.rest.uv_sets, -512, 512);
   bool plain_colors_ = lossless() || !within(rig_.rest.color_sets, 0, 1);
   Stream positions_{rounded_.precision.cells == 0 ? 12U : 8U, Use::vertices};
   Stream normals4_{rounded_.precision.normal_bits == 0 ? 12U : bytes_of_normal(rounded_.precision.normal_bits),
                    Use::vertices, rounded_.precision.normal_bits == 0 ? "" : "OCTAHEDRAL"};
-  Stream influences_{rig_.bone_count() > 256 ? 8U : 4U, Use::vertices};
+  bool wide_joints_ = false;
+  Stream influences_{4U, Use::vertices};
   Stream weights_{rounded_.precision.weight_one == 255     ? 4U
                   : rounded_.precision.weight_one == 65535 ? 8U
                                                            : 16U,
@@ -438,26 +521,39 @@ class Writer {
   Stream morph_normals_{rounded_.morphs.empty() ? 12U : 4U, Use::vertices};
 };
 
+/// What stands still, for an animation that needs a channel.
+void Writer::add_still_channel(const Clip& clip, const Input& input, Tracks& tracks, Json& animation) {
+  const std::size_t from = tracks.morphs.size();
+  for (const float x : {0.0F, 0.0F, 0.0F}) tracks.morphs.put(x);
+  const std::size_t values = tracks.morphs.accessor(out_, from, Component::f32, "SCALAR", false);
+  out_.root["accessors"][values]["type"] = "VEC3";
+  out_.root["accessors"][values]["count"] = 1;
+  add_channel(
+      clip, root_, "translation", true, input, [&](const Frames&) { return values; }, animation);
+}
+
 void Writer::add_bone_channels(const Clip& clip, const Input& input, Tracks& tracks, Json& animation) {
   const Precision& precision = rounded_.precision;
   const auto vectors = [&](Stream& stream, const std::vector<float>& track, bool round, int step) {
-    return [&, round, step](std::size_t frames) {
+    return [&, round, step](const Frames& frames) {
       const std::size_t from = stream.size();
-      for (std::size_t i = 3 * clip.first_frame; i < 3 * (clip.first_frame + frames); ++i)
-        if (round)
-          stream.put(exponential(track[i], step));
-        else
-          stream.put(track[i]);
+      for (const std::size_t f : frames)
+        for (std::size_t i = 3 * f; i < 3 * f + 3; ++i)
+          if (round)
+            stream.put(exponential(track[i], step));
+          else
+            stream.put(track[i]);
       return stream.accessor(out_, from, Component::f32, "VEC3", false);
     };
   };
   const auto quaternions = [&](const std::vector<float>& track, const std::vector<std::int16_t>& code) {
-    return [&](std::size_t frames) {
+    return [&](const Frames& frames) {
       const std::size_t from = tracks.rotations.size();
-      if (precision.rotation_bits == 0)
-        tracks.rotations.put(track.data() + 4 * clip.first_frame, 16 * frames);
-      else
-        tracks.rotations.put(code.data() + 4 * clip.first_frame, 8 * frames);
+      for (const std::size_t f : frames)
+        if (precision.rotation_bits == 0)
+          tracks.rotations.put(track.data() + 4 * f, 16);
+        else
+          tracks.rotations.put(code.data() + 4 * f, 8);
       const bool floats = precision.rotation_bits == 0;
       return tracks.rotations.accessor(out_, from, floats ? Component::f32 : Component::i16, "VEC4", !floats);
     };
@@ -497,7 +593,7 @@ void Writer::add_bone_channels(const Clip& clip, const Input& input, Tracks& tra
 /// Morph targets: all meshes share their weights.
 void Writer::add_morph_channels(const Clip& clip, const Input& input, Tracks& tracks, Json& animation) {
   const std::size_t from = tracks.morphs.size();
-  for (std::size_t f = clip.first_frame; f < clip.first_frame + clip.frames; ++f)
+  for (const std::size_t f : keys_of(clip))
     for (const std::size_t r : targets_) {
       const double unit = rounded_.morphs.empty() ? 1 : rounded_.morphs[r].unit / rounded_.step;
       tracks.morphs.put(
@@ -541,23 +637,27 @@ void Writer::add_animations() {
   gltf::Names names(options_.safe_names);
   for (const Clip& clip : gltf::clips_of(rig_)) {
     const std::vector<double> times = frames_of(rig_, clip);
-    const auto add_times = [&](std::size_t count) {
+    const auto add_times = [&](const Frames& frames) {
       const std::size_t from = tracks.times.size();
-      for (std::size_t f = 0; f < count; ++f) tracks.times.put(static_cast<float>(times[f]));
+      const auto time = [&](std::size_t f) { return static_cast<float>(times[f - clip.first_frame]); };
+      for (const std::size_t f : frames) tracks.times.put(time(f));
       const std::size_t accessor = tracks.times.accessor(out_, from, Component::f32, "SCALAR", false);
-      out_.root["accessors"][accessor]["min"] = {shortest(static_cast<float>(times[0]))};
-      out_.root["accessors"][accessor]["max"] = {shortest(static_cast<float>(times[count - 1]))};
+      out_.root["accessors"][accessor]["min"] = {shortest(time(frames.front()))};
+      out_.root["accessors"][accessor]["max"] = {shortest(time(frames.back()))};
       return accessor;
     };
     std::optional<std::size_t> all;
     std::optional<std::size_t> first;
     const Input input = [&](bool still) {
-      if (still && times.size() > 1) return first ? *first : *(first = add_times(1));
-      return all ? *all : *(all = add_times(times.size()));
+      if (still && times.size() > 1) return first ? *first : *(first = add_times({clip.first_frame}));
+      return all ? *all : *(all = add_times(keys_of(clip)));
     };
     Json animation = {{"name", names.take(clip.name, "motion")}};
     animation["extras"]["sinew"]["frames"] = noted(times);
-    add_bone_channels(clip, input, tracks, animation);
+    if (rounded_.layers)
+      add_still_channel(clip, input, tracks, animation);
+    else
+      add_bone_channels(clip, input, tracks, animation);
     if (!targets_.empty()) add_morph_channels(clip, input, tracks, animation);
     out_.append("animations", std::move(animation));
   }

@@ -1,8 +1,11 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string_view>
 
 #include "io/glb_builder.h"
 #include "pack/packed_glb.h"
+#include "sinew/io/two_layer_gltf.h"
 
 namespace sinew::pack {
 namespace {
@@ -45,6 +48,9 @@ std::vector<std::string> parts_of(const Json& root) {
                              : path == "scale"       ? "scales"
                                                      : "morph weights");
     }
+  const Json layers =
+      root.value(Json::json_pointer(fmt::format("/extensions/{}/accessors", kTwoLayerExtension)), Json::object());
+  for (const auto& [name, accessor] : layers.items()) set(accessor, "two layers");
   return out;
 }
 

@@ -13,7 +13,12 @@ struct Precision {
   int scale_step = 0;
   bool round_translations = false;
   bool round_scales = false;
-  int morph_levels = 0;  // offsets of the morph target that moves most: whole numbers up to this
+  int morph_levels = 0;       // offsets of the morph target that moves most: whole numbers up to this
+  int morph_normal_step = 1;  // offsets of normals: multiples of this many of their numbers; 0: left out
+  double keys = 1;            // share of the frames that have keys
+  int coefficient_bits = 0;   // two layers: weights are multiples of 2^-bits
+  int dictionary_bits = 0;
+  int layer_motion_bits = 0;  // two layers: linear parts of the motion; translations by the size of the rest pose
 };
 
 }  // namespace sinew::pack

@@ -3,6 +3,7 @@
 #include <optional>
 #include <vector>
 
+#include "io/two_layer_code.h"
 #include "pack/precision.h"
 #include "pack/tracks.h"
 #include "pack/weights.h"
@@ -29,7 +30,9 @@ struct Rounded {
   Vector3 origin = Vector3::Zero();
   Cells cells;  // empty: positions are floats
   std::vector<RoundedTracks> tracks;
-  std::vector<RoundedMorph> morphs;  // one per correction; empty: floats
+  std::vector<RoundedMorph> morphs;           // one per correction; empty: floats
+  std::vector<std::size_t> keys;              // frames that have keys; empty: all
+  std::optional<gltf::TwoLayerSteps> layers;  // the two layers alone move the mesh; its skin stands still
 };
 
 /// Rounds every part of a rig. `fit` decides between roundings.

@@ -66,16 +66,17 @@ std::vector<RoundedTracks> round_tracks(const Rig& rig, bool hierarchy, const st
   return out;
 }
 
-Motion played_motion(const Rig& rig, bool hierarchy, const std::vector<RoundedTracks>& tracks) {
-  Motion out(rig.frame_count(), rig.bone_count());
-  std::vector<Eigen::Affine3d> global(rig.bone_count());
-  for (std::size_t f = 0; f < rig.frame_count(); ++f)
-    for (std::size_t b = 0; b < rig.bone_count(); ++b) {
-      const int parent = hierarchy ? rig.bones[b].parent : -1;
+Motion played_motion(const std::vector<Bone>& bones, std::size_t frames, bool hierarchy,
+                     const std::vector<RoundedTracks>& tracks) {
+  Motion out(frames, bones.size());
+  std::vector<Eigen::Affine3d> global(bones.size());
+  for (std::size_t f = 0; f < frames; ++f)
+    for (std::size_t b = 0; b < bones.size(); ++b) {
+      const int parent = hierarchy ? bones[b].parent : -1;
       global[b] = placed(tracks[b].values, f);
       if (parent >= 0) global[b] = global[static_cast<std::size_t>(parent)] * global[b];
       Eigen::Affine3d motion = global[b];
-      motion.translate(-rig.bones[b].head.cast<double>());
+      motion.translate(-bones[b].head.cast<double>());
       out(f, b) = motion.affine().cast<float>();
     }
   return out;

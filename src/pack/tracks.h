@@ -21,7 +21,8 @@ std::vector<RoundedTracks> round_tracks(const Rig& rig, bool hierarchy, const st
                                         const Precision& precision);
 
 /// The motion that players make of the tracks.
-Motion played_motion(const Rig& rig, bool hierarchy, const std::vector<RoundedTracks>& tracks);
+Motion played_motion(const std::vector<Bone>& bones, std::size_t frames, bool hierarchy,
+                     const std::vector<RoundedTracks>& tracks);
 
 /// Whether every frame of a track of this width is the same.
 bool constant(const std::vector<float>& track, std::size_t width);

@@ -10,7 +10,8 @@ namespace sinew::pack {
 /// Some frames of a rig and where its vertices are to be in them: what roundings are chosen by.
 struct FitFrames {
   std::vector<std::size_t> frames;
-  std::vector<Points> posed;  // 3×V each
+  std::vector<Points> posed;               // 3×V each
+  std::vector<std::size_t> order_of_need;  // all frames, those first that need keys most; empty: all keep theirs
 };
 
 /// Weights as whole numbers over precision.weight_one that sum to it exactly. Of the roundings of a row the one is

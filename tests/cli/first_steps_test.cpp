@@ -192,6 +192,38 @@ TEST_F(FirstSteps, PackingKeepsToTheEngineOrSaysWhyNot) {
   expect_refused(2, ".glb", {"pack", "soft.glb", "-o", "out.fbx"});
 }
 
+TEST_F(FirstSteps, ASolveThatPacksWritesWhatPackWouldWrite) {
+  ASSERT_EQ(run({"solve", "walk.pc2", "-o", "rig.glb", "--bones", "8"}).status, 0);
+  ASSERT_EQ(run({"pack", "rig.glb", "--examples", "walk.pc2", "--target", "three", "-o", "after.glb"}).status, 0);
+  const Result solved = run({"solve", "walk.pc2", "-o", "at_once.glb", "--bones", "8", "--target", "three", "--json"});
+  ASSERT_EQ(solved.status, 0) << solved.err;
+  const auto facts = nlohmann::json::parse(solved.out);
+  EXPECT_EQ(facts["bytes"], fs::file_size(folder_ / "at_once.glb"));
+  EXPECT_EQ(facts["pack"]["bytes"]["after"], facts["bytes"]);
+  EXPECT_EQ(facts["errors"]["e_rms"], facts["pack"]["after"]["e_rms"]);
+  EXPECT_NEAR(static_cast<double>(fs::file_size(folder_ / "at_once.glb")),
+              static_cast<double>(fs::file_size(folder_ / "after.glb")), 64);
+  expect_refused(2, ".glb", {"solve", "walk.pc2", "-o", "out.fbx", "--bones", "8", "--pack"});
+  expect_refused(4, "stretch unevenly",
+                 {"solve", "walk.pc2", "-o", "out.glb", "--transforms", "affine", "--target", "unreal"});
+  expect_refused(2, "--pack-error", {"solve", "walk.pc2", "-o", "out.glb", "--pack-error", "0"});
+}
+
+TEST_F(FirstSteps, ATwoLayerModelAloneIsTheSmallestFileThatEvaluateReads) {
+  ASSERT_EQ(
+      run({"solve", "walk.pc2", "-o", "dense.glb", "--bones", "10", "--method", "kavan", "--influences", "all"}).status,
+      0);
+  ASSERT_EQ(run({"compress", "dense.glb", "--examples", "walk.pc2", "-o", "two.glb", "--force"}).status, 0);
+  expect_refused(3, "--only-two-layer", {"pack", "two.glb", "-o", "small.glb"});
+  const Result packed =
+      run({"pack", "two.glb", "--only-two-layer", "--examples", "walk.pc2", "-o", "small.glb", "--json"});
+  ASSERT_EQ(packed.status, 0) << packed.err;
+  const Result judged = run({"evaluate", "small.glb", "walk.pc2", "--json"});
+  ASSERT_EQ(judged.status, 0) << judged.err;
+  EXPECT_EQ(json::parse(judged.out)["errors"]["e_rms"], json::parse(packed.out)["after"]["e_rms"]);
+  EXPECT_LT(fs::file_size(folder_ / "small.glb"), fs::file_size(folder_ / "two.glb") / 4);
+}
+
 TEST_F(FirstSteps, APageIsMadeOnlyOfWhatItCanShowAndAsSmallAsAsked) {
   write("broken.glb", "glTF\x02");
   expect_refused(3, "broken.glb", {"view", "broken.glb", "-o", "page.html"});

@@ -94,5 +94,27 @@ TEST(MatchVertices, PointsOfNoFaceMayBeMissing) {
   EXPECT_LT(evaluate(in_order_of(rig, match, part), part).e_rms, 1e-3);
 }
 
+TEST(MatchVertices, AMissingPointMayComeBeforeOthers) {
+  const Rig rig = test::random_rig(12, 4, 3, 5, Transforms::affine);
+  Sequence sequence = pose_all(rig);
+  const auto V = sequence.rest.positions.cols();
+  const auto widened = [&](const Points& points) {
+    Points out(3, V + 1);
+    out << points.leftCols(5), Vector3(30, 40, 50), points.rightCols(V - 5);
+    return out;
+  };
+  sequence.rest.positions = widened(sequence.rest.positions);
+  for (Index& corner : sequence.rest.corners) corner += corner >= 5 ? 1 : 0;
+  Frames frames(sequence.frame_count(), static_cast<std::size_t>(V) + 1);
+  for (std::size_t f = 0; f < frames.count(); ++f) frames[f] = widened(Points(sequence.frames[f]));
+  sequence.frames = frames;
+  const VertexMatch match = match_vertices(rig, sequence);
+  EXPECT_EQ(match.missing, 1U);
+  const Sequence part = matched_part(sequence, match);
+  const Rig matched = in_order_of(rig, match, part);
+  EXPECT_EQ(matched.rest.corners, rig.rest.corners);
+  EXPECT_LT(evaluate(matched, part).e_rms, 1e-3);
+}
+
 }  // namespace
 }  // namespace sinew

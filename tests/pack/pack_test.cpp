@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <Eigen/Geometry>
+#include <algorithm>
+#include <cmath>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "io/gltf_cases.h"
@@ -119,6 +123,158 @@ TEST(Pack, BonesThatNothingFollowsAndLoosePointsAreLeftOut) {
   EXPECT_EQ(report.dropped_bones, 1U);
   EXPECT_EQ(read.bone_count(), 4U);
   EXPECT_LE(report.after.e_rms, report.allowed_e_rms);
+}
+
+/// Bones that swing slowly, sampled often.
+Rig swinging_rig(std::size_t frames) {
+  Rig rig = test::random_rig(30, 4, 3, static_cast<int>(frames), Transforms::rigid);
+  for (std::size_t f = 0; f < frames; ++f)
+    for (std::size_t b = 0; b < 4; ++b) {
+      const float angle = std::sin(0.04F * static_cast<float>(f) + static_cast<float>(b));
+      const Eigen::Matrix3f A = Eigen::AngleAxisf(angle, Vector3(1, 2, static_cast<float>(b)).normalized()).matrix();
+      rig.motion(f, b).leftCols<3>() = A;
+      rig.motion(f, b).col(3) = rig.bones[b].head - A * rig.bones[b].head;
+    }
+  return rig;
+}
+
+TEST(Pack, KeysThatInterpolationReplacesAreLeftOut) {
+  const Rig rig = swinging_rig(200);
+  PackReport report;
+  const std::vector<std::byte> bytes = pack_glb(rig, nullptr, {}, report);
+  EXPECT_LE(report.after.e_rms, report.allowed_e_rms);
+  const auto keys = std::find_if(report.parts.begin(), report.parts.end(),
+                                 [](const PackedPart& part) { return part.name == "key times"; });
+  ASSERT_NE(keys, report.parts.end());
+  EXPECT_NE(keys->precision, "all keys");
+  const Rig read = parse_gltf_rig(bytes, {}, {}, "packed");
+  EXPECT_EQ(read.frame_count(), rig.frame_count());
+  EXPECT_LE(errors_of(bytes, pose_all(rig)).e_rms, report.allowed_e_rms);
+  // A movement that jumps from frame to frame needs nearly all of them.
+  const Rig wild = test::random_rig(30, 4, 3, 40, Transforms::rigid);
+  pack_glb(wild, nullptr, {}, report);
+  for (const PackedPart& part : report.parts)
+    if (part.name == "key times") EXPECT_EQ(part.precision, "all keys");
+}
+
+TEST(Pack, MeshesThatFollowTooManyBonesAreCut) {
+  Rig rig = test::random_rig(100, 150, 2, 3, Transforms::rigid);
+  const auto slots = static_cast<std::size_t>(rig.weights.influences);
+  for (std::size_t v = 0; v < rig.vertex_count(); ++v) {  // bones along the bar
+    rig.weights.bones[v * slots] = static_cast<Index>(v * 149 / rig.vertex_count());
+    rig.weights.bones[v * slots + 1] = rig.weights.bones[v * slots] + 1;
+  }
+  PackOptions options;
+  options.bones_per_mesh = 64;
+  PackReport report;
+  const std::vector<std::byte> bytes = pack_glb(rig, nullptr, options, report);
+  EXPECT_GE(report.skins, 3U);
+  EXPECT_LE(report.skins, 6U);
+  const auto json_size =
+      static_cast<std::ptrdiff_t>(std::to_integer<unsigned>(bytes[12]) | (std::to_integer<unsigned>(bytes[13]) << 8U) |
+                                  (std::to_integer<unsigned>(bytes[14]) << 16U));
+  const auto* const text = reinterpret_cast<const char*>(bytes.data()) + 20;
+  const auto root = nlohmann::json::parse(text, text + json_size);
+  ASSERT_EQ(root["skins"].size(), report.skins);
+  for (const auto& skin : root["skins"]) EXPECT_LE(skin["joints"].size(), 64U);
+  EXPECT_LE(errors_of(bytes, pose_all(rig)).e_rms, report.allowed_e_rms);
+  EXPECT_EQ(parse_gltf_rig(bytes, {}, {}, "packed").bone_count(), rig.bone_count());
+  options.bones_per_mesh = 63;
+  EXPECT_THROW(pack_glb(rig, nullptr, options, report), Error);
+}
+
+TEST(Pack, VerticesThatRoundingWouldJoinStayApart) {
+  Rig rig = test::random_rig(40, 4, 1, 6, Transforms::rigid);
+  const Vector3 near = rig.rest.positions.col(8) + Vector3(1e-6F, 0, 0);
+  rig.rest.positions.col(9) = near;
+  rig.weights.bones[9] = rig.weights.bones[8];
+  PackOptions options;
+  options.quality = PackQuality::low;
+  PackReport report;
+  const std::vector<std::byte> bytes = pack_glb(rig, nullptr, options, report);
+  EXPECT_EQ(parse_gltf_rig(bytes, {}, {}, "packed").vertex_count(), rig.vertex_count());
+  EXPECT_LE(errors_of(bytes, pose_all(rig)).e_rms, report.allowed_e_rms);
+}
+
+TEST(Pack, StopsWhenProgressSaysSo) {
+  PackReport report;
+  double last = 0;
+  const Rig rig = test::random_rig(10, 3, 3, 4, Transforms::rigid);
+  const Progress stop = [&](std::string_view, double fraction) {
+    EXPECT_GE(fraction, last);
+    last = fraction;
+    return fraction < 0.4;
+  };
+  EXPECT_TRUE(pack_glb(rig, nullptr, {}, report, stop).empty());
+  EXPECT_TRUE(report.cancelled);
+  EXPECT_LT(last, 0.6);
+}
+
+/// A rig of affine bones with two layers over them.
+Rig layered_rig() {
+  Rig rig = test::random_rig(60, 6, 4, 12, Transforms::affine);
+  TwoLayer layers;
+  layers.dictionary = {2, {}, {}};
+  for (Index j = 0; j < 30; ++j) {
+    for (const Index b : {j % 6, (j + 1) % 6}) layers.dictionary.columns.push_back(b);
+    const float w = 0.5F + 0.01F * static_cast<float>(j);
+    for (const float x : {w, 1 - w}) layers.dictionary.values.push_back(x);
+  }
+  layers.coefficients = {2, {}, {}};
+  for (Index v = 0; v < rig.vertex_count(); ++v) {
+    for (const Index j : {v / 9 % 30, (v / 9 + 4) % 30}) layers.coefficients.columns.push_back(j);
+    const float w = 0.003F * static_cast<float>(v % 300);
+    for (const float x : {w, 1 - w}) layers.coefficients.values.push_back(x);
+  }
+  rig.two_layer = layers;
+  rig.rest.normals = {};
+  return rig;
+}
+
+TEST(PackTwoLayers, TheModelAloneIsPosedAsItsReportSays) {
+  const Rig rig = layered_rig();
+  rig.check();
+  std::size_t largest = 0;
+  for (const PackQuality quality : {PackQuality::high, PackQuality::low}) {
+    PackOptions options;
+    options.only_two_layer = true;
+    options.quality = quality;
+    PackReport report;
+    const std::vector<std::byte> bytes = pack_glb(rig, nullptr, options, report);
+    const Rig read = parse_gltf_rig(bytes, {}, {}, "packed");
+    ASSERT_TRUE(read.two_layer.has_value());
+    EXPECT_FALSE(read.rest.flat);
+    EXPECT_EQ(read.frame_count(), rig.frame_count());
+    EXPECT_EQ(read.vertex_count(), rig.vertex_count());
+    const Errors errors = errors_of(bytes, pose_all(rig));
+    EXPECT_LE(errors.e_rms, report.allowed_e_rms);
+    EXPECT_EQ(errors.e_rms, report.after.e_rms);
+    EXPECT_LT(bytes.size(), report.bytes_before / 3);
+    if (largest > 0) {
+      EXPECT_LT(bytes.size(), largest);
+    }
+    largest = bytes.size();
+    options.threads = 3;
+    EXPECT_EQ(pack_glb(rig, nullptr, options, report), bytes);
+  }
+}
+
+TEST(PackTwoLayers, OneOrTheOtherIsAskedForOrRefused) {
+  PackReport report;
+  PackOptions options;
+  options.only_two_layer = true;
+  EXPECT_THROW(pack_glb(test::random_rig(8, 3, 3, 3, Transforms::rigid), nullptr, options, report), Error);
+  options.lossless = true;
+  EXPECT_THROW(pack_glb(layered_rig(), nullptr, options, report), Error);
+}
+
+TEST(PackTwoLayers, EveryTruncatedPrefixIsRefused) {
+  PackOptions options;
+  options.only_two_layer = true;
+  PackReport report;
+  const std::vector<std::byte> bytes = pack_glb(layered_rig(), nullptr, options, report);
+  for (std::size_t size = 0; size < bytes.size(); size += 97)
+    EXPECT_THROW(parse_gltf_rig(std::span(bytes).first(size), {}, {}, "cut"), Error) << size;
 }
 
 TEST(Pack, WhatCannotBePackedIsRefused) {

@@ -115,13 +115,12 @@ void print_matched(const VertexMatch& match) {
   if (match.missing > 0) fmt::print("            {} vertices of no face are not in the rig\n", match.missing);
 }
 
-/// Only of a whole rig in the order of the sequence: half-way between which keys is not asked of a part.
+/// Only of a whole rig: half-way between which keys is not asked of a part.
 std::optional<ErrorsBetween> between_of(const EvaluateRequest& request, const Rig& rig, const Sequence& sequence,
-                                        bool matched) {
+                                        const std::optional<VertexMatch>& match) {
   const SequenceInputs& inputs = *request.inputs;
-  if (matched || !inputs.frames.empty() || !inputs.clips.empty() || inputs.read.frames_per_second > 0)
-    return std::nullopt;
-  return errors_between(request.rig, rig, sequence, request.threads);
+  if (!inputs.frames.empty() || !inputs.clips.empty() || inputs.read.frames_per_second > 0) return std::nullopt;
+  return errors_between(request.rig, rig, sequence, request.threads, match ? &*match : nullptr);
 }
 
 void run(const EvaluateRequest& request) {
@@ -134,7 +133,7 @@ void run(const EvaluateRequest& request) {
     rig = in_order_of(rig, *match, sequence);
   }
   const Errors errors = evaluate(rig, sequence, request.threads);
-  const std::optional<ErrorsBetween> between = between_of(request, rig, sequence, match.has_value());
+  const std::optional<ErrorsBetween> between = between_of(request, rig, sequence, match);
   const KnownRig known = compare_with_known(request, rig, sequence);
   if (request.json) {
     Json out{{"file", request.rig.string()}};

@@ -10,6 +10,7 @@
 #include "sinew/core/error.h"
 #include "sinew/io/gltf.h"
 #include "sinew/io/io.h"
+#include "sinew/io/output_file.h"
 
 namespace sinew::tool {
 namespace {
@@ -50,6 +51,11 @@ std::string list_for(FileUse use) {
 }
 
 void write_rig_and_levels(const fs::path& path, const Rig& rig, const ResultOptions& options) {
+  if (!options.bytes.empty()) {
+    OutputFile file(path);
+    file.write(std::span<const std::byte>(options.bytes));
+    return file.commit();
+  }
   if (!options.extensions.empty()) return write_glb(path, rig, options.write, options.extensions);
   if (options.levels.empty()) return write_rig(path, rig, options.write);
   std::vector<Rig> all{rig};
@@ -120,13 +126,15 @@ std::string rig_outputs() {
   return list_for(FileUse::write_and_read_rig);
 }
 
-std::optional<ErrorsBetween> errors_between(const fs::path& file, const Rig& rig, const Sequence& sequence,
-                                            int threads) {
+std::optional<ErrorsBetween> errors_between(const fs::path& file, const Rig& rig, const Sequence& sequence, int threads,
+                                            const VertexMatch* match) {
   const std::string extension = lower_extension(file);
   if (rig.two_layer || sequence.frame_count() < 2 || (extension != ".glb" && extension != ".gltf")) return std::nullopt;
   ReadOptions options;
   options.halfway = true;
-  const ErrorsBetween between = evaluate_between(read_rig_file(file, options), sequence, threads);
+  Rig halfway = read_rig_file(file, options);
+  if (match != nullptr) halfway = in_order_of(halfway, *match, sequence);
+  const ErrorsBetween between = evaluate_between(halfway, sequence, threads);
   return between.places > 0 ? std::optional(between) : std::nullopt;
 }
 
@@ -136,6 +144,7 @@ Written write_result(const fs::path& target, const Rig& rig, const Sequence& seq
   };
   stop_if_asked();
   Written written;
+  std::optional<VertexMatch> match;
   StagedFile staged(target);
   const HoldOn hold;  // there are files to be taken away or put in place
   try {
@@ -148,8 +157,12 @@ Written write_result(const fs::path& target, const Rig& rig, const Sequence& seq
     if (error.kind() != ErrorKind::input) throw;
     throw Error(ErrorKind::unusable, fmt::format("the work ended without a usable model: {}", error.what()));
   }
-  written.errors = evaluate(written.rig, sequence, options.threads);
-  written.between = errors_between(staged.path(), written.rig, sequence, options.threads);
+  if (!options.bytes.empty() && !same_vertices(written.rig, sequence)) match = match_vertices(written.rig, sequence);
+  const Sequence part = match && match->missing > 0 ? matched_part(sequence, *match) : Sequence();
+  const Sequence& against = part.vertex_count() > 0 ? part : sequence;
+  if (match) written.rig = in_order_of(written.rig, *match, against);
+  written.errors = evaluate(written.rig, against, options.threads);
+  written.between = errors_between(staged.path(), written.rig, against, options.threads, match ? &*match : nullptr);
   if (!std::isfinite(written.errors.e_rms))
     throw Error(ErrorKind::unusable, "the work ended without a usable model: its error is not finite");
   stop_if_asked();

@@ -11,6 +11,7 @@
 #include "sinew/core/rig.h"
 #include "sinew/core/sequence.h"
 #include "sinew/evaluate/errors.h"
+#include "sinew/evaluate/vertex_match.h"
 #include "sinew/io/gltf.h"
 #include "sinew/io/io.h"
 
@@ -42,6 +43,7 @@ struct ResultOptions {
   bool keep_partial = false;                       // write the rig although the user has asked to stop
   std::span<const GltfExtension> extensions = {};  // to write beside the rig (.glb)
   std::span<const Rig> levels = {};                // coarser levels of detail to write behind the rig (.glb)
+  std::vector<std::byte> bytes = {};               // not empty: the file, made already; its vertices are matched
   WriteOptions write = {};
 };
 
@@ -53,16 +55,16 @@ std::string rig_outputs();
 
 /// A rig in its file, as any reader finds it.
 struct Written {
-  Rig rig;
+  Rig rig;                               // over the vertices of the sequence
   Errors errors;                         // of that rig against the sequence
   std::optional<ErrorsBetween> between;  // half-way between the keys; not for two layers
   std::uintmax_t bytes = 0;
 };
 
 /// Errors half-way between the keys of a rig's file, where players interpolate; nothing for two layers and single
-/// frames.
+/// frames. `match`: whose vertices in the file those of the sequence are, where they are not in its order.
 std::optional<ErrorsBetween> errors_between(const std::filesystem::path& file, const Rig& rig, const Sequence& sequence,
-                                            int threads);
+                                            int threads, const VertexMatch* match = nullptr);
 
 /// Writes a rig beside the target, reads it back, evaluates what was read, and only then puts the file in the target's
 /// place: the target is the complete new file or what it was before.

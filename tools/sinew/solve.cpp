@@ -42,7 +42,12 @@ struct SolveArguments {
   bool allow_static = false;
   bool json = false;
   OptionOwners owners;
+  bool pack = false;
+  Packing packing;
+  std::vector<CLI::Option*> packing_options;  // each of them asks for a packed file
 };
+
+constexpr const char* kPackingGroup = "A packed file, as `sinew pack` makes it";
 
 void add_rig_options(CLI::App& command, SolveArguments& arguments) {
   const char* const group = "Fitting a given rig";
@@ -68,6 +73,7 @@ void add_rig_options(CLI::App& command, SolveArguments& arguments) {
 /// Refuses outputs that cannot be written, before anything is read.
 void refuse_outputs(const SolveArguments& arguments) {
   if (arguments.output.empty()) misused("--output is required");
+  if (arguments.run.packing) check_packing(*arguments.run.packing, arguments.output, &arguments.run.request);
   std::vector<std::filesystem::path> inputs = files_named(*arguments.inputs);
   if (!arguments.rig_file.empty()) inputs.push_back(arguments.rig_file);
   check_outputs({{"-o", arguments.output},
@@ -85,6 +91,7 @@ std::string options_line(const std::string& method, const CLI::App& command) {
   std::string line = fmt::format("sinew {} solve --method {}", SINEW_VERSION, method);
   for (const CLI::Option* option : command.get_options()) {
     if (option->count() == 0 || without_effect.count(option->get_name()) != 0) continue;
+    if (option->get_group() == kPackingGroup) continue;
     line += " " + option->get_name();
     for (const std::string& value : option->results()) line += " " + value;
   }
@@ -231,6 +238,9 @@ Sequence read_within_memory(SolveArguments& arguments) {
 void run(SolveArguments& arguments, const CLI::App& command) {
   SolveRequest& request = arguments.run.request;
   check_options_taken(command, arguments.owners, request);
+  const auto given = [](const CLI::Option* option) { return option->count() > 0; };
+  if (std::any_of(arguments.packing_options.begin(), arguments.packing_options.end(), given))
+    arguments.run.packing = arguments.packing;
   if (!arguments.dry_run) refuse_outputs(arguments);
   refuse_shear(arguments);
   SequenceInputs& inputs = *arguments.inputs;
@@ -268,6 +278,10 @@ void run(SolveArguments& arguments, const CLI::App& command) {
     print_table(result_header(),
                 {result_row(outcome.rig, outcome.errors, outcome.between, outcome.seconds, arguments.output.string())});
     if (outcome.rig.jointed) fmt::print("inside: {}\n", inside_text(inside_at_rest(outcome.rig)));
+    if (outcome.packed) {
+      fmt::print("\n");
+      print_packed(*outcome.packed, *arguments.run.packing, true);
+    }
     if (!outcome.report.remark.empty()) fmt::print(stderr, "{}\n", outcome.report.remark);
   }
   if (outcome.partial)
@@ -283,6 +297,7 @@ Json solve_report(const Outcome& outcome, const Sequence& sequence, const std::f
   out["rig"] = facts_of(outcome.rig);
   out["errors"] = facts_of(outcome.errors);
   out["between"] = facts_of(outcome.between);
+  if (outcome.packed) out["pack"] = facts_of(*outcome.packed);
   if (outcome.rig.jointed) out["inside"] = facts_of(inside_at_rest(outcome.rig));
   out["solve"] = facts_of(outcome.report);
   return out;
@@ -305,8 +320,11 @@ Outcome solve_to_file(const Sequence& sequence, const SolveRun& run, const std::
     outcome.partial = interrupted();
   }
   outcome.seconds = now_seconds() - start;
-  Written written = write_result(target, outcome.rig, sequence,
-                                 {.threads = request.threads, .keep_partial = run.keep_partial, .write = run.write});
+  const ResultOptions options{.threads = request.threads, .keep_partial = run.keep_partial, .write = run.write};
+  if (run.packing) outcome.packed = write_packed(target, outcome.rig, sequence, &sequence, *run.packing, options);
+  Written written =
+      outcome.packed ? std::move(outcome.packed->written) : write_result(target, outcome.rig, sequence, options);
+  if (outcome.packed) outcome.packed->written = {{}, written.errors, written.between, written.bytes};
   outcome.rig = std::move(written.rig);
   outcome.errors = std::move(written.errors);
   outcome.between = written.between;
@@ -327,6 +345,11 @@ void add_solve(CLI::App& app) {
   command.add_option("--corrections", arguments->run.corrections, "Rank of corrections added to the rest pose (0)")
       ->check(CLI::Range(0, 1000));
   add_rig_options(command, *arguments);
+  auto* const pack = command.add_flag("--pack", arguments->pack,
+                                      "The smallest file for engines; so does each of the options below");
+  arguments->packing_options = add_packing_options(
+      command, arguments->packing, {.quality = "--pack-quality", .max_error = "--pack-error", .group = kPackingGroup});
+  arguments->packing_options.push_back(pack->group(kPackingGroup));
   arguments->owners = add_method_options(command, arguments->run.request);
   command.add_option("--normals", arguments->normals, "keep those of the input, smooth or flat (keep)")
       ->check(CLI::IsMember({"keep", "smooth", "flat"}));
@@ -346,7 +369,8 @@ void add_solve(CLI::App& app) {
 Examples:
   sinew solve horse-gallop -o horse.glb --bones 30
   sinew solve rest.obj frames.pc2 -o rig.glb --max-error 2 --report rig.json
-  sinew solve walk.glb run.glb jump.glb -o rig.glb --frames ::2)");
+  sinew solve walk.glb run.glb jump.glb -o rig.glb --frames ::2
+  sinew solve walk.abc -o web.glb --bones 40 --target three)");
   command.callback([arguments, &command] { run(*arguments, command); });
 }
 

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "packing.h"
 #include "report.h"
 #include "sinew/core/fit_report.h"
 #include "sinew/core/rig.h"
@@ -19,10 +20,11 @@ namespace sinew::tool {
 /// How a solve is done beside what it is asked for.
 struct SolveRun {
   SolveRequest request;
-  int corrections = 0;          // --corrections: rank of those added to the rest pose after the solve
-  WriteOptions write;           // --bake-shear, --safe-names
-  bool keep_partial = false;    // --keep-partial
-  bool progress_lines = false;  // --progress
+  int corrections = 0;             // --corrections: rank of those added to the rest pose after the solve
+  WriteOptions write;              // --bake-shear, --safe-names
+  bool keep_partial = false;       // --keep-partial
+  bool progress_lines = false;     // --progress
+  std::optional<Packing> packing;  // --pack and what goes with it
 };
 
 /// What a solve left behind, from the written file read back.
@@ -33,7 +35,8 @@ struct Outcome {
   std::optional<ErrorsBetween> between;  // half-way between keys
   double seconds = 0;                    // of the solve
   std::uintmax_t bytes = 0;
-  bool partial = false;  // the user interrupted the solve
+  bool partial = false;                // the user interrupted the solve
+  std::optional<PackedResult> packed;  // where packing was asked for
 };
 
 /// Solves, writes the rig, reads the file back and evaluates it; the target appears only when all of that went well.

@@ -29,7 +29,8 @@ VertexMatch match_vertices(const Rig& rig, const Sequence& sequence, double tole
 /// the same corners, if the rig's mesh has the sequence's faces.
 bool same_vertices(const Rig& rig, const Sequence& sequence);
 
-/// The rig over the vertices and faces of the sequence; those without a partner are left out of both.
+/// The rig over the vertices and faces of the sequence, or of its matched part; vertices without a partner are left out
+/// of both.
 Rig in_order_of(const Rig& rig, const VertexMatch& match, const Sequence& sequence);
 Sequence matched_part(const Sequence& sequence, const VertexMatch& match);
 

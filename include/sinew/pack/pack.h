@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "sinew/core/progress.h"
 #include "sinew/core/rig.h"
 #include "sinew/core/sequence.h"
 #include "sinew/evaluate/errors.h"
@@ -21,6 +22,8 @@ struct PackOptions {
   bool strip_textures = false;  // leave images out, and what refers to them
   bool khronos = false;         // KHR_meshopt_compression instead of EXT_meshopt_compression
   bool safe_names = false;      // as in WriteOptions
+  bool only_two_layer = false;  // rest mesh, looks and two-layer model alone, for sinew's own players
+  int bones_per_mesh = 65536;   // meshes that follow more are cut, each part with a skin of its own; at least 64
   std::string generator = "sinew";
   int threads = 0;
 };
@@ -45,14 +48,16 @@ struct PackReport {
   Errors after;                    // of the file, read back, posed in every frame
   std::size_t dropped_bones = 0;   // that no vertex and no bone below them follows
   std::size_t dropped_points = 0;  // vertices of no face, in a mesh that has faces
+  std::size_t skins = 0;           // more than one: a mesh was cut, see bones_per_mesh
+  bool cancelled = false;          // by progress: there is no file
 };
 
 /// The rig as one GLB whose vertices, indices and keys are rounded, reordered and coded (KHR_mesh_quantization,
 /// EXT_meshopt_compression). Bits are shared out between the parts so that E_RMS and the normals of what the file poses
 /// stay within what the options allow, against `examples` (with the vertices and frames of the rig) or, without them,
 /// against what the rig itself poses; measured on the bytes, read back. Throws Error{input} for rigs that have two
-/// layers, and as write_glb does. The same rig and options give the same bytes for any number of threads.
+/// layers without `only_two_layer` and the other way round, Error{usage}, and as write_glb does. The same rig and options give the same bytes for any number of threads.
 std::vector<std::byte> pack_glb(const Rig& rig, const Sequence* examples, const PackOptions& options,
-                                PackReport& report);
+                                PackReport& report, const Progress& progress = {});
 
 }  // namespace sinew
