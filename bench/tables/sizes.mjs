@@ -8,8 +8,8 @@ import { published } from './jobs.mjs';
 
 const METHODS = ['ssdr --pack', 'ssdr --transforms affine --pack'];
 const SETS = [
-  { set: 'horse-gallop', bones: '5,10,20,30' }, { set: 'cat-poses', bones: '5,10,20' }, { set: 'pdance', bones: '10,20' },
-  { set: 'samba', bones: '10,20' }, { set: 'cloth', bones: '10,20,40' },
+  { set: 'horse-gallop', bones: '10,20,30' }, { set: 'cat-poses', bones: '10,20' }, { set: 'pdance', bones: '10,24' },
+  { set: 'samba', bones: '10,30' }, { set: 'cloth', bones: '10,30' },
 ];
 
 /** What Liu 2020, Table 4 prints for a sequence: curve, bits per vertex and frame, error. */

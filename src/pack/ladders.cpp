@@ -40,7 +40,7 @@ void add(Ladder& to, const Precision& precision, std::string text) {
 Ladder positions(const Precision& base) {
   Ladder out =
       ladder("positions", base, "16 bits", [](const Precision& from, Precision& to) { to.cells = from.cells; });
-  for (int i = 1; i <= 16; ++i) {
+  for (int i = 1; i <= 12; ++i) {  // at 10 bits vertices can still be told by their place
     Precision p = base;
     p.cells = std::floor(65535 * std::pow(0.5, 0.5 * i));
     add(out, p, fmt::format("{:.1f} bits", std::log2(p.cells + 1)));

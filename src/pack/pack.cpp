@@ -24,6 +24,7 @@ namespace pack {
 namespace {
 
 constexpr std::size_t kFitFrames = 32;  // by which roundings are chosen
+constexpr int kAttempts = 20;           // to share out the bits so that the file keeps the bounds
 constexpr std::size_t kSamples = 24;    // by which precisions are compared; the file is measured in every frame
 
 /// How much more error a quality allows.
@@ -255,18 +256,18 @@ void fill_parts(const Work& work, const std::vector<std::byte>& bytes, const std
   auto before = bytes_by_part(plain);
   auto after = bytes_by_part(bytes);
   for (const auto& [name, size] : before) after.try_emplace(name, 0);
-  for (const char* name :
-       {"positions", "normals", "colours, UVs", "weights", "triangles", "morph offsets", "morph normals",
-        "translations", "rotations", "scales", "morph weights", "key times", "two layers", "two layers: vertices",
-        "two layers: virtual bones", "two layers: motion", "other", "textures", "JSON"}) {
+  for (const char* name : {"positions", "normals", "colours, UVs", "weights", "triangles", "morph offsets",
+                           "morph normals", "translations", "rotations", "scales", "morph weights", "key times",
+                           "two layers", "other", "textures", "JSON"}) {
     if (after.count(name) == 0) continue;
     PackedPart part{name, before[name], after[name], 0, 0, ""};
     for (const Ladder& ladder : ladders) {
-      if (ladder.name != name) continue;
+      const bool layer = part.name == "two layers" && ladder.name.rfind(part.name, 0) == 0;
+      if (ladder.name != name && !layer) continue;
       const Rung& rung = ladder.rungs[ladder.chosen];
-      part.e_rms = std::sqrt(rung.e_squared);
-      part.normal_degrees = std::sqrt(rung.normals_squared);
-      part.precision = rung.text;
+      part.e_rms = std::hypot(part.e_rms, std::sqrt(rung.e_squared));
+      part.normal_degrees = std::hypot(part.normal_degrees, std::sqrt(rung.normals_squared));
+      part.precision += (part.precision.empty() ? "" : ", ") + rung.text;
     }
     if (part.name == "normals" && base.normal_bits > 0) {
       part.normal_degrees = normals_lost(work.rig, work.pieces, work.normals, base.normal_bits);
@@ -311,7 +312,7 @@ std::vector<std::byte> pack_within(Work& work, const Progress& progress, PackRep
   report.cancelled = !measure(work, exact, e_bound, normal_bound, progress, ladders);
   if (report.cancelled) return {};
   base.normal_bits = bits_of_normals(work, allowance(work.options.quality).normals_file);
-  for (int attempt = 0; attempt < 12; ++attempt) {
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
     share_out(e_bound, normal_bound, ladders);
     if (attempt == 0) base.morph_normal_step = step_of_morph_normals(work, exact, chosen(base, ladders));
     std::vector<std::byte> bytes = work.file(work.rounded(chosen(base, ladders)));
@@ -321,9 +322,10 @@ std::vector<std::byte> pack_within(Work& work, const Progress& progress, PackRep
     const bool nothing_left =
         std::all_of(ladders.begin(), ladders.end(), [](const Ladder& l) { return l.chosen == 0; });
     if (!fits && !nothing_left) {
-      // Roundings add up to a little more than their squares do.
-      if (report.after.e_rms > report.allowed_e_rms) e_bound *= 0.85;
-      if (report.after.normal_degrees > report.allowed_normals) normal_bound *= 0.85;
+      // Roundings add up to a little more than their squares do, seldom to much more.
+      const double less = attempt < kAttempts / 2 ? 0.85 : 0.5;
+      if (report.after.e_rms > report.allowed_e_rms) e_bound *= less;
+      if (report.after.normal_degrees > report.allowed_normals) normal_bound *= less;
       continue;
     }
     fill_parts(work, bytes, ladders, base, report);
@@ -335,7 +337,11 @@ std::vector<std::byte> pack_within(Work& work, const Progress& progress, PackRep
                       report.allowed_e_rms, report.allowed_normals, report.after.e_rms, report.after.normal_degrees));
     return bytes;
   }
-  throw Error(ErrorKind::unusable, "packing did not come to an end; --lossless does without rounding");
+  throw Error(
+      ErrorKind::unusable,
+      fmt::format("E_RMS {:.4g} and normals {:.4g}° are not kept: they became {:.4g} and {:.4g}°; --lossless does "
+                  "without rounding",
+                  report.allowed_e_rms, report.allowed_normals, report.after.e_rms, report.after.normal_degrees));
 }
 
 std::vector<std::byte> pack_exactly(Work& work, PackReport& report) {

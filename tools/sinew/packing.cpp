@@ -83,7 +83,7 @@ std::optional<PackedMorphs> as_morphs(const Sequence& sequence, const PackReport
   try {
     Rig rig = still_rig(sequence);
     const CorrectionReport fitted = correct(rig, sequence, options);
-    if (fitted.rank == 0 || fitted.e_rms.back() > packed.after.e_rms) return std::nullopt;
+    if (fitted.rank == 0 || evaluate(rig, sequence, asked.threads).e_rms > packed.after.e_rms) return std::nullopt;
     PackOptions pack = asked;
     pack.max_error = packed.after.e_rms;
     PackReport report;

@@ -48,7 +48,7 @@ struct PackedResult {
   Written written;
   PackReport report;
   std::optional<PackedMorphs> morphs;  // where there are examples and few targets do
-  bool plain = false;  // for an engine that reads no packed files
+  bool plain = false;                  // for an engine that reads no packed files
 };
 
 /// Keeps a rig to the limits of its engine (what that costs goes to stderr), packs it, and writes it by write_result().

@@ -56,7 +56,8 @@ struct PackReport {
 /// EXT_meshopt_compression). Bits are shared out between the parts so that E_RMS and the normals of what the file poses
 /// stay within what the options allow, against `examples` (with the vertices and frames of the rig) or, without them,
 /// against what the rig itself poses; measured on the bytes, read back. Throws Error{input} for rigs that have two
-/// layers without `only_two_layer` and the other way round, Error{usage}, and as write_glb does. The same rig and options give the same bytes for any number of threads.
+/// layers without `only_two_layer` and the other way round, Error{usage}, and as write_glb does. The same rig and
+/// options give the same bytes for any number of threads.
 std::vector<std::byte> pack_glb(const Rig& rig, const Sequence* examples, const PackOptions& options,
                                 PackReport& report, const Progress& progress = {});
 
