@@ -59,7 +59,10 @@ function(sinew_library name)
                                                   $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
                                            PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(sinew_${name} PUBLIC ${arg_LINK} PRIVATE ${arg_LINK_PRIVATE})
-  set_target_properties(sinew_${name} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON)
+  set_target_properties(sinew_${name} PROPERTIES EXPORT_NAME ${name})
+  if(NOT EMSCRIPTEN)  # there it would mean a module that is linked while it runs
+    set_target_properties(sinew_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  endif()
   if(name STREQUAL "core")
     sinew_precompile(sinew_core "${PROJECT_SOURCE_DIR}/src/precompiled.h")
   elseif(sinew::core IN_LIST arg_LINK)

@@ -115,7 +115,7 @@ class ProgramJob(Job):
             words = line.strip().split(" ", 2)
             if words[0] == "progress" and len(words) == 3:
                 self.fraction, self.step = float(words[1]), words[2]
-            elif line.strip():
+            elif line.strip() and words[0] != "iteration":
                 said.append(line.strip().removeprefix("sinew: "))
 
     def _flags(self):

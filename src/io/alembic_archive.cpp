@@ -270,13 +270,13 @@ Property Archive::read_header(Cursor& cursor, const std::string& path) const {
   property.name = printable(cursor.text(cursor.unsigned_of(width)));
   property.path = path + "/" + property.name;
   property.metadata = bits.metadata() == kInlineMetadata ? Metadata(printable(cursor.text(cursor.unsigned_of(width))))
-                                                         : shared_metadata(bits.metadata());
+                                                         : shared_metadata(static_cast<std::size_t>(bits.metadata()));
   if (property.kind == PropertyKind::compound) return property;
 
   if (bits.type() > static_cast<std::uint64_t>(ElementType::wide_string))
     refuse(fmt::format("{} has element type {}", property.path, bits.type()));
   property.type = static_cast<ElementType>(bits.type());
-  property.extent = bits.extent();
+  property.extent = static_cast<std::size_t>(bits.extent());
   if (property.sampling >= samplings_.size())
     refuse(fmt::format("{} has time sampling {}, there are {}", property.path, property.sampling, samplings_.size()));
   if (property.samples > kMaxSamples)

@@ -58,10 +58,10 @@ struct Reader {
   [[noreturn]] void refuse(const std::string& why) const {
     throw Error(ErrorKind::input, fmt::format("{}: {}", name, why));
   }
-  std::span<const std::byte> take(std::size_t count) {
+  std::span<const std::byte> take(std::uint64_t count) {
     if (count > left.size()) refuse("the checkpoint is cut short");
-    const auto part = left.first(count);
-    left = left.subspan(count);
+    const auto part = left.first(static_cast<std::size_t>(count));
+    left = left.subspan(part.size());
     return part;
   }
   [[noreturn]] void refuse_header() const { refuse("the header of the checkpoint makes no sense"); }

@@ -261,7 +261,8 @@ Mesh rest_mesh(const Document& document, const Model& model, const ReadOptions& 
   Mesh out;
   Eigen::Index vertices = 0;
   for (const Part& part : model.parts) vertices += model.meshes[part.mesh].positions.cols();
-  if (vertices > MeshData::kUnused / 2) document.refuse(fmt::format("its meshes have {} vertices", vertices));
+  if (static_cast<std::size_t>(vertices) > MeshData::kUnused / 2)
+    document.refuse(fmt::format("its meshes have {} vertices", vertices));
   out.positions.resize(3, vertices);
   Eigen::Index first = 0;
   for (const Part& part : model.parts) {

@@ -93,7 +93,7 @@ void Source::read(std::uint64_t offset, std::span<std::byte> head, std::span<std
 
 Archive::Archive(Source source) : source_(std::move(source)) {
   std::array<std::byte, kHeaderSize> header{};
-  source_.read(0, std::span(header).first(std::min<std::uint64_t>(kHeaderSize, size())));
+  source_.read(0, std::span(header).first(static_cast<std::size_t>(std::min(kHeaderSize, size()))));
   const auto starts_with = [&](std::string_view magic) {
     return size() >= magic.size() && std::memcmp(header.data(), magic.data(), magic.size()) == 0;
   };

@@ -17,21 +17,26 @@ constexpr int kDepth = 256;           // inner dimension of a packed block
 constexpr int kTall = 96;             // rows of a packed block of A
 constexpr int kWide = 240;            // columns of a packed block of B
 
+#ifdef __wasm__
+constexpr int kRegister = 16;  // bytes
+#else
+constexpr int kRegister = 32;
+#endif
 constexpr int kTileColumns = 6;
 template <class Scalar>
-constexpr int kTileRows = 64 / static_cast<int>(sizeof(Scalar));  // two registers
+constexpr int kTileRows = 2 * kRegister / static_cast<int>(sizeof(Scalar));
 
-using Float8 = float __attribute__((vector_size(32)));
-using Double4 = double __attribute__((vector_size(32)));
+using Floats = float __attribute__((vector_size(kRegister)));
+using Doubles = double __attribute__((vector_size(kRegister)));
 template <class Scalar>
 struct RegisterOf;
 template <>
 struct RegisterOf<float> {
-  using Type = Float8;
+  using Type = Floats;
 };
 template <>
 struct RegisterOf<double> {
-  using Type = Double4;
+  using Type = Doubles;
 };
 
 /// A matrix as its transpose sees it: entry (i, k) is at i·along + k·across.

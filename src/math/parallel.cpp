@@ -1,11 +1,17 @@
 #include "math/parallel.h"
 
+// The thread sanitizer cannot see how TBB hands work from thread to thread and takes that for races; WebAssembly has no
+// TBB. Their builds share chunks among plain threads.
+#if defined(__SANITIZE_THREAD__) || defined(__EMSCRIPTEN__)
+#define SINEW_PLAIN_THREADS
+#else
 #include <tbb/blocked_range.h>
 #include <tbb/global_control.h>
 #include <tbb/info.h>
 #include <tbb/parallel_for.h>
 #include <tbb/partitioner.h>
 #include <tbb/task_arena.h>
+#endif
 
 #include <algorithm>
 #include <atomic>
@@ -18,9 +24,17 @@
 namespace sinew {
 namespace {
 
-#ifdef __SANITIZE_THREAD__
-/// The thread sanitizer cannot see how TBB hands work from thread to thread and takes that for races: its builds share
-/// chunks among plain threads, so that what it reports is about the chunks.
+#if defined(__EMSCRIPTEN__) && !defined(__EMSCRIPTEN_PTHREADS__)
+constexpr bool kThreads = false;  // none can be started
+#else
+constexpr bool kThreads = true;
+#endif
+
+#ifdef SINEW_PLAIN_THREADS
+int available_threads() {
+  return static_cast<int>(std::thread::hardware_concurrency());
+}
+
 void run_chunks(std::size_t chunks, int workers, const std::function<void(std::size_t)>& run_chunk) {
   std::atomic<std::size_t> next{0};
   std::vector<std::exception_ptr> thrown(static_cast<std::size_t>(workers));
@@ -39,6 +53,10 @@ void run_chunks(std::size_t chunks, int workers, const std::function<void(std::s
     if (error) std::rethrow_exception(error);
 }
 #else
+int available_threads() {
+  return tbb::info::default_concurrency();
+}
+
 void run_chunks(std::size_t chunks, int workers, const std::function<void(std::size_t)>& run_chunk) {
   // Where the process may use fewer cores, TBB would grant less and write a warning to stderr, which is the program's.
   std::optional<tbb::global_control> allowed;
@@ -59,8 +77,9 @@ void run_chunks(std::size_t chunks, int workers, const std::function<void(std::s
 }  // namespace
 
 int resolve_threads(int threads) {
+  if (!kThreads) return 1;
   if (threads > 0) return threads;
-  return std::max(1, tbb::info::default_concurrency());  // cores that this process may use
+  return std::max(1, available_threads());  // cores that this process may use
 }
 
 void parallel_for(std::size_t n, std::size_t grain, int threads,

@@ -37,33 +37,33 @@ constexpr std::size_t kPointBytes = 3 * sizeof(float);
 // Byte shuffles of (x, y, z, ?), one line per column of four floats: broadcasts of x, of y, of z, and zeros.
 #define SINEW_LANE(i) 4 * (i), 4 * (i) + 1, 4 * (i) + 2, 4 * (i) + 3
 #define SINEW_BROADCAST(i) SINEW_LANE(i), SINEW_LANE(i), SINEW_LANE(i), SINEW_LANE(i)
-alignas(64) constexpr unsigned char kSpread[64] = {SINEW_BROADCAST(0),
-                                                   SINEW_BROADCAST(1),
-                                                   SINEW_BROADCAST(2),
-                                                   kZero,
-                                                   kZero,
-                                                   kZero,
-                                                   kZero,
-                                                   kZero,
-                                                   kZero,
-                                                   kZero,
-                                                   kZero,
-                                                   kZero,
-                                                   kZero,
-                                                   kZero,
-                                                   kZero,
-                                                   kZero,
-                                                   kZero,
-                                                   kZero,
-                                                   kZero};
+[[maybe_unused]] alignas(64) constexpr unsigned char kSpread[64] = {SINEW_BROADCAST(0),
+                                                                    SINEW_BROADCAST(1),
+                                                                    SINEW_BROADCAST(2),
+                                                                    kZero,
+                                                                    kZero,
+                                                                    kZero,
+                                                                    kZero,
+                                                                    kZero,
+                                                                    kZero,
+                                                                    kZero,
+                                                                    kZero,
+                                                                    kZero,
+                                                                    kZero,
+                                                                    kZero,
+                                                                    kZero,
+                                                                    kZero,
+                                                                    kZero,
+                                                                    kZero,
+                                                                    kZero};
 // The same for normals, whose fourth lane becomes 0 whatever the palette holds there.
 #define SINEW_ZERO kZero, kZero, kZero, kZero
 #define SINEW_BROADCAST3(i) SINEW_LANE(i), SINEW_LANE(i), SINEW_LANE(i), SINEW_ZERO
-alignas(64) constexpr unsigned char kSpread3[64] = {
+[[maybe_unused]] alignas(64) constexpr unsigned char kSpread3[64] = {
     SINEW_BROADCAST3(0), SINEW_BROADCAST3(1), SINEW_BROADCAST3(2), SINEW_ZERO, SINEW_ZERO, SINEW_ZERO, SINEW_ZERO};
 alignas(16) constexpr unsigned char kYzx0[16] = {SINEW_LANE(1), SINEW_LANE(2), SINEW_LANE(0), kZero,
                                                  kZero,         kZero,         kZero};
-alignas(64) constexpr float kFourthColumn[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1};
+[[maybe_unused]] alignas(64) constexpr float kFourthColumn[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1};
 
 /// a·b + c in two roundings: a fused one would give other bits where a set has it than where it has not. That costs
 /// about a tenth of the time.

@@ -224,6 +224,19 @@ TEST_F(FirstSteps, ATwoLayerModelAloneIsTheSmallestFileThatEvaluateReads) {
   EXPECT_LT(fs::file_size(folder_ / "small.glb"), fs::file_size(folder_ / "two.glb") / 4);
 }
 
+TEST_F(FirstSteps, TheAppIsWrittenOrItIsSaidHowToBuildIt) {
+  const Result result = run({"app", "-o", "site/app"});
+  const fs::path page = folder_ / "site/app/index.html";
+  if (result.status == 0) {
+    EXPECT_NE(text_of(page).find("<title>sinew"), std::string::npos);
+    EXPECT_NE(result.out.find("site/app/index.html"), std::string::npos) << result.out;
+  } else {
+    EXPECT_EQ(result.status, 4);
+    EXPECT_NE(result.err.find("script/bootstrap --wasm"), std::string::npos) << result.err;
+    EXPECT_FALSE(fs::exists(folder_ / "site"));
+  }
+}
+
 TEST_F(FirstSteps, APageIsMadeOnlyOfWhatItCanShowAndAsSmallAsAsked) {
   write("broken.glb", "glTF\x02");
   expect_refused(3, "broken.glb", {"view", "broken.glb", "-o", "page.html"});

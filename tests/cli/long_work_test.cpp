@@ -299,16 +299,25 @@ TEST_F(LongWork, ProgressComesInLinesForProgramsThatAsk) {
   ASSERT_EQ(solved.status, 0) << solved.err;
   std::istringstream lines(solved.err);
   int count = 0;
-  for (std::string line; std::getline(lines, line); ++count) {
+  std::vector<double> errors;
+  for (std::string line; std::getline(lines, line);) {
     std::istringstream words(line);
     std::string first, step;
-    double fraction = 2;
-    words >> first >> fraction >> step;
+    double number = 2;
+    words >> first >> number >> step;
+    if (first == "iteration") {
+      errors.push_back(std::stod(step));
+      EXPECT_EQ(number, static_cast<double>(errors.size())) << line;
+      continue;
+    }
+    ++count;
     EXPECT_EQ(first, "progress") << line;
-    EXPECT_LE(fraction, 1) << line;
+    EXPECT_LE(number, 1) << line;
     EXPECT_FALSE(step.empty()) << line;
   }
   EXPECT_GE(count, 2) << solved.err;
+  ASSERT_GE(errors.size(), 2U) << solved.err;
+  EXPECT_LT(errors.back(), errors.front());
   ASSERT_EQ(run({"solve", "long.pc2", "-o", "untold.glb", "--bones", "12"}).status, 0);
   EXPECT_EQ(text_of(folder_ / "told.glb"), text_of(folder_ / "untold.glb"));
 }

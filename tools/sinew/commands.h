@@ -5,6 +5,7 @@
 /// One function per command, each in the file of its name: adds the subcommand with its options and what it runs.
 namespace sinew::tool {
 
+void add_app(CLI::App& app);
 void add_bounds(CLI::App& app);
 void add_completion(CLI::App& app);
 void add_compress(CLI::App& app);

@@ -53,7 +53,8 @@ void run(const ConvertRequest& request) {
   const bool takes_rigs = usable_for(FileUse::write_rig, request.output);
   const std::optional<Rig> rig = takes_rigs ? rig_of(*request.inputs) : std::nullopt;
   SequenceInputs inputs = *request.inputs;
-  inputs.paged = !takes_rigs || usable_for(FileUse::write_sequence, request.output);  // morph targets are in memory
+  const bool morphs = takes_rigs && !usable_for(FileUse::write_sequence, request.output);  // their frames are in memory
+  inputs.paged = kFilesBesideMemory && !morphs;
   const Sequence sequence = rig ? Sequence() : read_inputs(inputs);
   stop_if_asked();
   too_late_to_stop();

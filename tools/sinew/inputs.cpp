@@ -82,7 +82,7 @@ void add_paging_options(CLI::App& command, SequenceInputs& inputs) {
       .add_option("--scratch", inputs.read.paging.scratch,
                   "Folder on a disk with room for frames that memory has none for (that of the system)")
       ->group(group);
-  inputs.paged = true;
+  inputs.paged = kFilesBesideMemory;
 }
 
 double memory_of(const SequenceInputs& inputs) {

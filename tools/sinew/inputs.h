@@ -35,6 +35,13 @@ void add_paging_options(CLI::App& command, SequenceInputs& inputs);
 /// Bytes of memory that may be used: --memory-limit, or nearly all that this machine has.
 double memory_of(const SequenceInputs& inputs);
 
+/// Whether frames that memory has no room for can stay in a file: the files of a page are in memory themselves.
+#ifdef __EMSCRIPTEN__
+inline constexpr bool kFilesBesideMemory = false;
+#else
+inline constexpr bool kFilesBesideMemory = true;
+#endif
+
 /// Every file that is named as an input: the sequences and, where it is a file, the rest pose.
 std::vector<std::filesystem::path> files_named(const SequenceInputs& inputs);
 

@@ -136,6 +136,7 @@ int run(int argc, char** argv) {
   tool::add_info(app);
   tool::add_convert(app);
   tool::add_view(app);
+  tool::add_app(app);
   tool::add_help(app);
   tool::add_completion(app);
   app.footer(

@@ -20,10 +20,10 @@ constexpr double kTooSoon = 0.02;  // of the work, to judge its pace
 constexpr double kBetween = 0.1;   // seconds between two drawings
 constexpr int kWidth = 30;
 
-/// CPU seconds of all threads of this process.
+/// CPU seconds of all threads of this process; of a clock where the system does not count them.
 double cpu_seconds() {
   timespec now{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now) != 0) return now_seconds();
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 

@@ -209,6 +209,17 @@ void refuse_shear(const SolveArguments& arguments) {
                   bakes ? ", or pairs of nodes with --bake-shear" : ""));
 }
 
+/// Says also how the error falls, in lines "iteration NUMBER E_RMS".
+Progress with_errors(Progress progress, bool lines, const FitReport& report) {
+  if (!lines) return progress;
+  return
+      [progress = std::move(progress), &report, told = std::size_t{0}](std::string_view step, double fraction) mutable {
+        for (; told < report.iterations.size(); ++told)
+          fmt::print(stderr, "iteration {} {:.6g}\n", told + 1, report.iterations[told].e_rms);
+        return progress(step, fraction);
+      };
+}
+
 /// Reads the sequence for the solve that is asked for: in memory where both fit, else left in a file, with what remains
 /// of the memory for parts of it.
 Sequence read_within_memory(SolveArguments& arguments) {
@@ -245,7 +256,8 @@ void run(SolveArguments& arguments, const CLI::App& command) {
   refuse_shear(arguments);
   SequenceInputs& inputs = *arguments.inputs;
   const double limit = inputs.memory_limit.empty() ? 0 : memory_of(inputs);
-  inputs.paged = solves_paged(request.method) && request.start != Start::flats && arguments.run.corrections == 0;
+  inputs.paged = kFilesBesideMemory && solves_paged(request.method) && request.start != Start::flats &&
+                 arguments.run.corrections == 0;
   refuse_beyond(limit, static_cast<double>(bytes_of(inputs)), "reading the input");
   if (!arguments.rig_file.empty()) request.given = &arguments.rig.emplace(read_rig_file(arguments.rig_file));
   Sequence sequence = read_within_memory(arguments);
@@ -311,7 +323,7 @@ Outcome solve_to_file(const Sequence& sequence, const SolveRun& run, const std::
   {
     const HoldOn hold(run.keep_partial || request.checkpoint != nullptr);
     ProgressBar bar(estimate(sequence, request).cpu_seconds, run.progress_lines);
-    const Progress progress = bar.callback();
+    const Progress progress = with_errors(bar.callback(), run.progress_lines, outcome.report);
     outcome.rig = solve(sequence, request, outcome.report, progress);
     if (!run.keep_partial)
       stop_if_interrupted("interrupted: nothing was written (--keep-partial keeps the best model so far)");

@@ -62,7 +62,8 @@ struct ReadOptions {
   std::size_t frame_step = 1;
   /// Positions that would take more bytes are refused before anything is allocated: a file can ask for more frames than
   /// it has bytes (Alembic shares equal samples, glTF is sampled).
-  std::size_t max_bytes = std::size_t{16} << 30;
+  std::size_t max_bytes = std::numeric_limits<std::size_t>::max() / 2 >>
+                          (sizeof(std::size_t) > 4 ? 29 : 0);  // 16 or 2 GB
   Paging paging;  // positions that are kept in a file: in a PC2 where they are, else in a scratch file
   Warnings warn;
 };

@@ -165,7 +165,7 @@ class DeformerReader {
       const Vector3 offset(static_cast<float>(values[3 * i]), static_cast<float>(values[3 * i + 1]),
                            static_cast<float>(values[3 * i + 2]));
       if (!offset.allFinite()) document_.tree.refuse(fmt::format("{}: vertex {} is not finite", name, vertices[i]));
-      offsets.col(vertices[i]) = offset;
+      offsets.col(static_cast<Eigen::Index>(vertices[i])) = offset;
     }
     return !vertices.empty();
   }

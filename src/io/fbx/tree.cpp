@@ -67,8 +67,8 @@ class BinaryParser {
   }
 
   std::size_t take_size() {
-    return tree_.version >= kWideHeaders ? static_cast<std::size_t>(take<std::uint64_t>())
-                                         : std::size_t{take<std::uint32_t>()};
+    const std::uint64_t size = tree_.version >= kWideHeaders ? take<std::uint64_t>() : take<std::uint32_t>();
+    return static_cast<std::size_t>(std::min<std::uint64_t>(size, std::numeric_limits<std::size_t>::max()));
   }
 
   std::string_view take_text(std::size_t length) {
@@ -148,6 +148,9 @@ class BinaryParser {
     array.count = take<std::uint32_t>();
     const std::uint32_t encoding = take<std::uint32_t>();
     const std::size_t stored = take<std::uint32_t>();
+    if (array.count > std::numeric_limits<std::size_t>::max() / element_size(type))
+      tree_.refuse(
+          fmt::format("the array at byte {} holds {} numbers, more than there is memory for", start, array.count));
     const std::size_t size = array.count * element_size(type);
     if (encoding > 1)
       tree_.refuse(fmt::format("the array at byte {} has encoding {}, expected 0 or 1", start, encoding));

@@ -189,7 +189,7 @@ Points spread(const Stage& stage, const Prim& shape, const std::string& name, Va
     const std::int64_t v = indices.empty() ? static_cast<std::int64_t>(i) : indices[i];
     if (v < 0 || static_cast<std::size_t>(v) >= vertices)
       stage.layer().refuse(fmt::format("<{}>: point {}, the mesh has {}", shape.path, v, vertices));
-    out.col(v) += Eigen::Map<const Vector3>(numbers.data() + 3 * i);
+    out.col(static_cast<Eigen::Index>(v)) += Eigen::Map<const Vector3>(numbers.data() + 3 * i);
   }
   return out;
 }
