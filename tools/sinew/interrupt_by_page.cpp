@@ -11,6 +11,7 @@ namespace {
 EM_JS(int, stop_asked, (), { return Module["stopAsked"] && Module["stopAsked"]() ? 1 : 0; })
 // clang-format on
 
+int held = 0;
 bool too_late = false;
 
 }  // namespace
@@ -29,8 +30,12 @@ void too_late_to_stop() {
   too_late = true;
 }
 
-HoldOn::HoldOn(bool wanted) : wanted_(wanted) {}
+HoldOn::HoldOn(bool wanted) : wanted_(wanted) {
+  if (wanted_) ++held;
+}
 
-HoldOn::~HoldOn() = default;
+HoldOn::~HoldOn() {
+  if (wanted_) --held;
+}
 
 }  // namespace sinew::tool

@@ -9,6 +9,8 @@ ChildResult ChildPrograms::run(const std::vector<std::string>& /*words*/, const 
   throw Error(ErrorKind::unusable, "sweeps start the program many times, which cannot be done here");
 }
 
-void ChildPrograms::stop() {}
+void ChildPrograms::stop() {
+  stopped_ = true;
+}
 
 }  // namespace sinew::tool

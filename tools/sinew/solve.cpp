@@ -27,6 +27,12 @@
 namespace sinew::tool {
 namespace {
 
+#ifdef __EMSCRIPTEN__
+constexpr double kPace = 3;  // times as long as the same work in machine code
+#else
+constexpr double kPace = 1;
+#endif
+
 /// Everything the command line says about a solve.
 struct SolveArguments {
   std::shared_ptr<SequenceInputs> inputs;
@@ -261,7 +267,8 @@ void run(SolveArguments& arguments, const CLI::App& command) {
   refuse_beyond(limit, static_cast<double>(bytes_of(inputs)), "reading the input");
   if (!arguments.rig_file.empty()) request.given = &arguments.rig.emplace(read_rig_file(arguments.rig_file));
   Sequence sequence = read_within_memory(arguments);
-  const SolveEstimate needed = estimate(sequence, request);
+  SolveEstimate needed = estimate(sequence, request);
+  needed.seconds *= kPace;
   refuse_beyond(limit, needed.bytes, "this solve");
   refuse_beyond_address_space(needed.bytes, resolve_threads(request.threads));
   if (arguments.dry_run) return print_estimate(needed, request.method, sequence, arguments.json);
@@ -322,7 +329,7 @@ Outcome solve_to_file(const Sequence& sequence, const SolveRun& run, const std::
   const double start = now_seconds();
   {
     const HoldOn hold(run.keep_partial || request.checkpoint != nullptr);
-    ProgressBar bar(estimate(sequence, request).cpu_seconds, run.progress_lines);
+    ProgressBar bar(kPace * estimate(sequence, request).cpu_seconds, run.progress_lines);
     const Progress progress = with_errors(bar.callback(), run.progress_lines, outcome.report);
     outcome.rig = solve(sequence, request, outcome.report, progress);
     if (!run.keep_partial)

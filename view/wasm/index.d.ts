@@ -68,6 +68,8 @@ export interface SolveHooks extends Hooks {
   onProgress?: (fraction: number, step: string) => void;
   /** The error after an iteration, counted from 1. */
   onError?: (iteration: number, eRms: number) => void;
+  /** A state was kept, from which a cancelled solve makes its rig. */
+  onKept?: () => void;
 }
 
 /** What a rig or a sequence holds. */

@@ -18,29 +18,18 @@ export async function runProgram(createSinew, compiled, job, tell = () => {}) {
   const out = [];
   const err = [];
   let begun = false;
-  let written = 0;
-  let program;
-  const lookAtWatched = () => {
-    const found = job.watched && program.FS.analyzePath(job.watched);
-    if (!found?.exists) return;
-    const time = Number(found.object.timestamp);
-    if (time === written) return;
-    written = time;
-    tell({ watched: program.FS.readFile(job.watched) });
-  };
   const listen = (line) => {
     const [kind, number, ...rest] = line.split(' ');
     if (kind === 'progress') {
       begun = true;
       tell({ progress: Number(number), step: rest.join(' ') });
-      lookAtWatched();
     } else if (kind === 'iteration') {
       tell({ iteration: Number(number), error: Number(rest[0]) });
     } else {
       err.push(line);
     }
   };
-  program = await createSinew({
+  const program = await createSinew({
     thisProgram: 'sinew',
     noInitialRun: true,
     print: (line) => out.push(line),
@@ -53,6 +42,11 @@ export async function runProgram(createSinew, compiled, job, tell = () => {}) {
     },
   });
   const { FS } = program;
+  const { rename } = FS;  // by which a complete file takes its place
+  FS.rename = (from, to) => {
+    rename(from, to);
+    if (to === job.watched) tell({ watched: FS.readFile(to) });
+  };
   FS.mkdir(INPUTS);
   FS.mkdir(RESULTS);
   FS.chdir(INPUTS);

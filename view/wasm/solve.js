@@ -110,7 +110,7 @@ export function sinewWith(start, compile) {
     return JSON.parse((await done({ args, files }, { signal })).out);
   }
 
-  async function solve(input, options = {}, { signal, onProgress, onError } = {}) {
+  async function solve(input, options = {}, { signal, onProgress, onError, onKept } = {}) {
     const { files, paths } = inputsOf(input);
     const { format = 'glb', ...rest } = options;
     const file = `${RESULTS}/rig.${format}`;
@@ -119,8 +119,10 @@ export function sinewWith(start, compile) {
       '--checkpoint', state, '--checkpoint-seconds', '1', ...optionsOf(rest)];
     let kept = null;
     const tell = (message) => {
-      if (message.watched) kept = message.watched;
-      else if (message.step !== undefined) onProgress?.(message.progress, message.step);
+      if (message.watched) {
+        kept = message.watched;
+        onKept?.();
+      } else if (message.step !== undefined) onProgress?.(message.progress, message.step);
       else onError?.(message.iteration, message.error);
     };
     const finished = (result, partial) => ({

@@ -132,6 +132,7 @@ function options() {
 }
 
 let asked = 0;
+let expected = 0;  // seconds of the solve
 async function askEstimate() {
   const mine = ++asked;
   $('estimate').textContent = 'Estimating …';
@@ -140,8 +141,9 @@ async function askEstimate() {
   let fits = true;
   try {
     const { estimate } = await sinew.estimate(input.files, options());
+    expected = estimate.seconds;
     fits = estimate.memory_bytes < MOST_BYTES;
-    text = `At most ${bytesText(estimate.memory_bytes)} of memory and about ${durationText(estimate.seconds)} on one thread of the program; a page may take three times as long.`;
+    text = `At most ${bytesText(estimate.memory_bytes)} of memory and about ${durationText(estimate.seconds)}.`;
     if (!fits) text = `This would take up to ${bytesText(estimate.memory_bytes)} of memory, more than the 2 GB that a page has. Fewer frames or vertices, or the sinew program, can do it.`;
   } catch (problem) {
     text = problem.message;
@@ -179,8 +181,19 @@ $('options').onsubmit = async (event) => {
   $('step').textContent = 'Reading';
   const errors = [];
   drawCurve(errors);
+  const begin = performance.now();
+  let told = 0;
+  let doing = 'Reading';
+  // The program tells how far it is when it can; in between the clock goes on.
+  const ticks = setInterval(() => {
+    const seconds = (performance.now() - begin) / 1000;
+    told = Math.max(told, 0.9 * (1 - Math.exp(-seconds / Math.max(1, expected))));
+    $('progress').value = told;
+    if (!$('cancel').disabled) $('step').textContent = `${doing}: ${seconds.toFixed(0)} s of about ${durationText(expected)}`;
+  }, 500);
   $('curve').hidden = true;
   $('cancel').disabled = false;
+  $('cancel').textContent = 'Stop';
   $('cancel').focus();
   stop = new AbortController();
   const { signal } = stop;
@@ -188,8 +201,8 @@ $('options').onsubmit = async (event) => {
     const rig = await sinew.solve(input.files, options(), {
       signal,
       onProgress: (fraction, step) => {
-        if (fraction >= 0) $('progress').value = fraction;
-        $('step').textContent = step;
+        told = Math.max(told, fraction);
+        doing = step[0].toUpperCase() + step.slice(1);
       },
       onError: (_, error) => {
         if (!(error > 0)) return;
@@ -197,12 +210,15 @@ $('options').onsubmit = async (event) => {
         $('curve').hidden = false;
         drawCurve(errors);
       },
+      onKept: () => { $('cancel').textContent = 'Stop, and keep the best so far'; },
     });
     await showResult(rig);
   } catch (problem) {
     show('input', 'options');
     if (signal.aborted) complain('Stopped. There was no rig yet that could be kept.');
     else complain(problem);
+  } finally {
+    clearInterval(ticks);
   }
 };
 $('cancel').onclick = () => {
