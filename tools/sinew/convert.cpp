@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "commands.h"
+#include "convert_texture.h"
 #include "inputs.h"
 #include "interrupt.h"
 #include "output.h"
@@ -16,6 +17,7 @@ struct ConvertRequest {
   std::shared_ptr<SequenceInputs> inputs;
   std::filesystem::path output;
   WriteOptions write;
+  TextureRequest texture;
 };
 
 /// A sequence as a model that any glTF player shows: one bone that never moves, one morph target per frame.
@@ -47,7 +49,29 @@ std::optional<Rig> rig_of(const SequenceInputs& inputs) {
   }
 }
 
+/// A rig as a texture; with --positions any sequence.
+void run_texture(const ConvertRequest& request) {
+  check_outputs(
+      {{"-o", request.output, OutputKind::other}, {"the layout", layout_file(request.output), OutputKind::other}},
+      files_named(*request.inputs));
+  const SequenceInputs& inputs = *request.inputs;
+  std::optional<Rig> rig;
+  if (request.texture.options.positions)
+    rig = rig_of(inputs);
+  else if (inputs.paths.size() == 1 && inputs.read.rest.empty())
+    rig = read_chosen_rig(inputs.paths.front(), inputs);
+  else
+    throw Error(ErrorKind::usage, "convert: a texture of bones is made of one rig; --positions takes any sequence");
+  if (!rig) rig = as_morphs(read_inputs(inputs));
+  stop_if_interrupted("interrupted: nothing was written");
+  too_late_to_stop();
+  write_texture(request.output, *rig, request.texture);
+  for (const std::filesystem::path& file : {request.output, layout_file(request.output)})
+    fmt::print("{}\n", file.string());
+}
+
 void run(const ConvertRequest& request) {
+  if (is_texture(request.output)) return run_texture(request);
   check_outputs({{"-o", request.output, OutputKind::frames}}, files_named(*request.inputs));
   const auto stop_if_asked = [] { stop_if_interrupted("interrupted: nothing was written"); };
   const bool takes_rigs = usable_for(FileUse::write_rig, request.output);
@@ -76,19 +100,22 @@ void add_convert(CLI::App& app) {
   add_paging_options(command, *request->inputs);
   command
       .add_option("-o,--output", request->output,
-                  fmt::format("What to write: {}, {} or a folder (no extension) of OBJ files",
+                  fmt::format("What to write: {}, {}, .exr (texture) or a folder (no extension) of OBJ files",
                               fmt::join(extensions_for(FileUse::write_sequence), ", "),
                               fmt::join(extensions_for(FileUse::write_rig), ", ")))
       ->required();
   add_write_options(command, request->write);
+  add_texture_options(command, request->texture);
   command.footer(sequence_help() + R"(
 A rig stays one where the format holds rigs, and is posed in every frame where it does not. A sequence in a format of
-rigs alone becomes one morph target per frame. .bvh holds the skeleton alone.
+rigs alone becomes one morph target per frame. .bvh holds the skeleton alone. .exr is a texture of all frames for engines,
+with its layout in a .json beside it (docs/crowd.md).
 
 Examples:
   sinew convert rig.glb -o frames.pc2
   sinew convert walk.abc -o walk.glb
   sinew convert rig.glb -o rig.usdz
+  sinew convert rig.glb -o rig.exr
   sinew convert rest.obj frames.pc2 -o obj-frames --frames 0:100:10)");
   command.callback([request] { run(*request); });
 }
