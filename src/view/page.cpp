@@ -6,46 +6,11 @@
 #include <nlohmann/json.hpp>
 
 #include "sinew/core/bounds.h"
-#include "sinew/core/error.h"
+#include "view/page_parts.h"
 #include "view/page_template.h"
 
 namespace sinew {
 namespace {
-
-constexpr std::string_view kDataMark = "<!--DATA-->";
-
-void append_base64(std::string& out, std::span<const std::byte> bytes) {
-  static constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  out.reserve(out.size() + (bytes.size() + 2) / 3 * 4);
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    const std::size_t left = std::min<std::size_t>(3, bytes.size() - i);
-    std::uint32_t word = 0;
-    for (std::size_t k = 0; k < 3; ++k) word = word << 8 | (k < left ? static_cast<std::uint32_t>(bytes[i + k]) : 0);
-    for (std::size_t k = 0; k < 4; ++k) out += k <= left ? kDigits[word >> (18 - 6 * k) & 63] : '=';
-  }
-}
-
-/// JSON that cannot end the element it stands in: "</script" needs a "<".
-std::string json_for_html(const nlohmann::json& value) {
-  std::string out;
-  for (const char c : value.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace)) {
-    if (c == '<')
-      out += "\\u003c";
-    else
-      out += c;
-  }
-  return out;
-}
-
-void append_element(std::string& out, std::string_view id, std::string_view type, std::string_view content) {
-  out += "<script id=\"";
-  out += id;
-  out += "\" type=\"";
-  out += type;
-  out += "\">";
-  out += content;
-  out += "</script>\n";
-}
 
 /// The chosen frames as base64; their number and, for short ones, their scale go into `facts`.
 std::string frames_text(const PageOptions& options, nlohmann::json& facts) {
@@ -80,10 +45,6 @@ bool has_viewer() {
 }
 
 std::string view_page(std::span<const std::byte> glb, const PageOptions& options) {
-  const std::size_t mark = kPageTemplate.find(kDataMark);
-  if (mark == std::string_view::npos)
-    throw Error(ErrorKind::usage, "this build has no viewer: Node or its packages were missing when it was configured");
-
   nlohmann::json facts{{"name", options.name}};
   if (const auto report = nlohmann::json::parse(options.report, nullptr, false); report.is_object())
     facts["report"] = report;
@@ -106,12 +67,10 @@ std::string view_page(std::span<const std::byte> glb, const PageOptions& options
   }
   append_element(data, "sinew-data", "application/json", json_for_html(facts));
 
-  std::string page(kPageTemplate.substr(0, mark));
+  std::string page = filled_page(kPageTemplate, data);
   // The transcoder makes functions from text of its own; only pages that carry it allow that.
   constexpr std::string_view kAllowed = "'wasm-unsafe-eval'";
   if (const std::size_t at = page.find(kAllowed); basis && at != std::string::npos) page.insert(at, "'unsafe-eval' ");
-  page += data;
-  page += kPageTemplate.substr(mark + kDataMark.size());
   return page;
 }
 

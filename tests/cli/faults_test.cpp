@@ -49,7 +49,11 @@ class Faults : public Program {
         {"correct", "rig.glb", "walk.pc2", "-o", "out.glb"},
         {"reduce", "rig.glb", "-o", "out.glb", "--influences", "1"},
         {"compress", "rig.glb", "-o", "out.glb", "--force"}};
-    if (has_viewer()) commands.push_back({"view", "rig.glb", "-o", "out.html"});
+    if (has_viewer()) {
+      commands.push_back({"view", "rig.glb", "-o", "out.html"});
+      commands.push_back({"crowd", "rig.glb", "-o", "out.html"});
+    }
+    commands.push_back({"convert", "rig.glb", "--positions", "-o", "out.exr"});
     for (const char* name : {"out.pc2", "out.mdd", "out.npz", "out.abc", "out.glb"})
       commands.push_back({"convert", "rig.glb", "-o", name});
     return commands;

@@ -57,6 +57,51 @@ TEST_F(Rework, BoundsPrintsEveryClipAndWritesATree) {
   EXPECT_NE(text_of(folder_ / "bounded.glb").find("SINEW_bounds"), std::string::npos);
 }
 
+TEST_F(Rework, ATextureAndItsLayoutAreWrittenTogether) {
+  const Result bones = run({"convert", "rig.glb", "-o", "bones.exr", "--precision", "float"});
+  ASSERT_EQ(bones.status, 0) << bones.err;
+  EXPECT_EQ(bones.out, "bones.exr\nbones.json\n");
+  EXPECT_NE(bones.err.find("half floats move vertices by"), std::string::npos) << bones.err;
+  const auto layout = nlohmann::json::parse(text_of(folder_ / "bones.json"));
+  EXPECT_EQ(layout["bones"].size(), read_rig(folder_ / "rig.glb").bone_count());
+  EXPECT_EQ(layout["frames"], sequence_.frame_count());
+  EXPECT_EQ(layout["precision"], "float");
+  const Result positions = run({"convert", "walk.pc2", "--positions", "-o", "walk.exr"});  // no rig is needed
+  ASSERT_EQ(positions.status, 0) << positions.err;
+  EXPECT_EQ(nlohmann::json::parse(text_of(folder_ / "walk.json"))["vertices"], sequence_.vertex_count());
+  expect_refused(3, "walk.pc2", {"convert", "walk.pc2", "-o", "r.exr"});
+  expect_refused(2, "--max-width", {"convert", "rig.glb", "-o", "r.exr", "--max-width", "0"});
+  expect_refused(2, "--precision", {"convert", "rig.glb", "-o", "r.exr", "--precision", "double"});
+  write("taken.json", "{}");
+  expect_refused(3, "is an input", {"convert", "rig.glb", "taken.json", "--positions", "-o", "taken.exr"});
+}
+
+TEST_F(Rework, ACrowdIsOnePageOfRigsWithTheirLevels) {
+  ASSERT_EQ(run({"lod", "rig.glb", "--levels", "2", "--no-distance", "-o", "levels.glb"}).status, 0);
+  const Result crowd = run({"crowd", "levels.glb", "rig.glb", "--count", "321", "--json", "-o", "crowd.html"});
+  if (crowd.err.find("no viewer") != std::string::npos) GTEST_SKIP() << "the viewer is not built in";
+  ASSERT_EQ(crowd.status, 0) << crowd.err;
+  const auto json = nlohmann::json::parse(crowd.out);
+  EXPECT_EQ(json["rigs"][0]["levels"], 3);
+  EXPECT_EQ(json["rigs"][1]["levels"], 1);
+  EXPECT_GT(json["rigs"][0]["half_error_percent"]["max"], 0.0);
+  const std::string page = text_of(folder_ / "crowd.html");
+  EXPECT_EQ(json["bytes"], page.size());
+  EXPECT_NE(page.find(R"("count":321)"), std::string::npos);
+  ASSERT_EQ(run({"crowd", "levels.glb", "rig.glb", "--count", "321", "-o", "again.html"}).status, 0);
+  EXPECT_EQ(text_of(folder_ / "again.html").size() - page.size(),
+            std::string("again").size() - std::string("crowd").size());
+  expect_refused(2, "--count", {"crowd", "rig.glb", "--count", "0", "-o", "r.html"});
+  expect_refused(2, "at most", {"crowd", "rig.glb", "--max-size", "1K", "-o", "r.html"});
+  expect_refused(
+      2, "7 rigs",
+      {"crowd", "rig.glb", "rig.glb", "rig.glb", "rig.glb", "rig.glb", "rig.glb", "rig.glb", "-o", "r.html"});
+  expect_refused(3, "is an input", {"crowd", "rig.glb", "-o", "rig.glb"});
+  expect_refused(3, "walk.pc2", {"crowd", "walk.pc2", "-o", "r.html"});
+  write("broken.glb", "glTF but not really a file");
+  expect_refused(3, "broken.glb", {"crowd", "broken.glb", "-o", "r.html"});
+}
+
 TEST_F(Rework, WhatCannotBeIsRefusedAndNothingIsWritten) {
   expect_refused(2, "--triangles", {"lod", "rig.glb", "--triangles", "0", "-o", "r.glb"});
   expect_refused(2, "only .glb holds several levels", {"lod", "rig.glb", "--levels", "2", "-o", "r.fbx"});

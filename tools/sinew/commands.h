@@ -11,6 +11,7 @@ void add_completion(CLI::App& app);
 void add_compress(CLI::App& app);
 void add_convert(CLI::App& app);
 void add_correct(CLI::App& app);
+void add_crowd(CLI::App& app);
 void add_demo(CLI::App& app);
 void add_edit(CLI::App& app);
 void add_evaluate(CLI::App& app);

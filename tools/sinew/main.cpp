@@ -137,6 +137,7 @@ int run(int argc, char** argv) {
   tool::add_convert(app);
   tool::add_view(app);
   tool::add_app(app);
+  tool::add_crowd(app);
   tool::add_help(app);
   tool::add_completion(app);
   app.footer(

@@ -8,33 +8,41 @@ import { fileURLToPath } from 'node:url';
 const here = dirname(fileURLToPath(import.meta.url));
 const out = process.argv[2] ?? join(here, 'dist', 'page.html');
 
-const bundle = await build({
-  entryPoints: [join(here, 'src', 'main.js')],
-  bundle: true,
-  minify: true,
-  write: false,
-  metafile: true,
-  format: 'iife',
-  target: 'es2022',
-  define: { 'import.meta.url': '"file:///"' },  // a loader's default place of files that the page carries itself
-  legalComments: 'none',
-  logLevel: 'warning',
-});
-// "</script" inside a string of the bundle would end the element it is put into.
-const script = bundle.outputFiles[0].text.replaceAll('</script', '<\\/script');
-const read = Object.keys(bundle.metafile.inputs).map((file) => resolve(file));
-const textOf = (name) => {
-  read.push(join(here, 'src', name));
-  return readFileSync(read.at(-1), 'utf8');
-};
-const style = textOf('style.css');
-const page = textOf('index.html').replace('/*STYLE*/', () => style).replace('/*SCRIPT*/', () => script);
+const read = [];
+
+/** The page of a folder: its modules from main.js on, style and markup in one text. */
+async function pageOf(folder) {
+  const bundle = await build({
+    entryPoints: [join(here, folder, 'main.js')],
+    bundle: true,
+    minify: true,
+    write: false,
+    metafile: true,
+    format: 'iife',
+    target: 'es2022',
+    define: { 'import.meta.url': '"file:///"' },  // a loader's default place of files that the page carries itself
+    legalComments: 'none',
+    logLevel: 'warning',
+  });
+  // "</script" inside a string of the bundle would end the element it is put into.
+  const script = bundle.outputFiles[0].text.replaceAll('</script', '<\\/script');
+  read.push(...Object.keys(bundle.metafile.inputs).map((file) => resolve(file)));
+  const textOf = (name) => {
+    read.push(join(here, folder, name));
+    return readFileSync(read.at(-1), 'utf8');
+  };
+  const style = textOf('style.css');
+  return textOf('index.html').replace('/*STYLE*/', () => style).replace('/*SCRIPT*/', () => script);
+}
+
+const page = await pageOf('src');
+const crowd = await pageOf('crowd');
 mkdirSync(dirname(out), { recursive: true });
 const transcoder = ['basis_transcoder.js', 'basis_transcoder.wasm'].map((name) => {
   read.push(join(here, 'node_modules/three/examples/jsm/libs/basis', name));
   return readFileSync(read.at(-1)).toString('base64');
 });
-writeFileSync(out, out.endsWith('.cpp') ? cppOf({ kPageTemplate: page, kBasisProgram: transcoder[0], kBasisWasm: transcoder[1] }) : page);
+writeFileSync(out, out.endsWith('.cpp') ? cppOf({ kPageTemplate: page, kCrowdTemplate: crowd, kBasisProgram: transcoder[0], kBasisWasm: transcoder[1] }) : page);
 writeFileSync(`${out}.d`, `${[`${out}:`, ...read].map((path) => path.replaceAll(' ', '\\ ')).join(' \\\n  ')}\n`);
 
 /** Texts as C++ string literals; compilers limit the length of one, so they are cut into pieces. */
