@@ -4,6 +4,7 @@ import { decodeBase64, decodeOriginal, ErrorTable } from './errors.js';
 import { ktx2Loader } from './ktx2.js';
 import { parseModel } from './model.js';
 import { barPlot, linePlot } from './plots.js';
+import { PoseMode } from './pose_mode.js';
 import { Stage } from './stage.js';
 
 const $ = (id) => document.getElementById(id);
@@ -18,17 +19,18 @@ let model = null;
 let errors = null;
 let palette = [];
 let framePlot = null;
+let posing = null;
 let previous = 0;
 
 const SHOW = [['side', 'Side by side'], ['overlay', 'Overlay'], ['flicker', 'Flicker'], ['result', 'Rig'], ['original', 'Original']];
 const COLOR = [['look', 'Look'], ['clay', 'Clay'], ['weights', 'Weights'], ['error', 'Error']];
-const TOGGLES = [['bones', 'Bones'], ['wireframe', 'Wireframe'], ['grid', 'Grid'], ['loop', 'Loop clip'], ['between', 'Between keys'], ['light', 'Light']];
+const TOGGLES = [['bones', 'Bones'], ['wireframe', 'Wireframe'], ['grid', 'Grid'], ['loop', 'Loop clip'], ['between', 'Between keys'], ['pose', 'Pose'], ['light', 'Light']];
 const ON_AT_FIRST = new Set(['grid', 'loop', 'between']);
 const KEYS = [
   ['space', 'play or pause'], ['← →', 'one frame back or on'], ['home end', 'first or last frame'],
   ['f', 'fit the view'], ['b', 'bones'], ['w', 'wireframe'], ['g', 'grid'], ['l', 'light or dark'],
   ['v', 'next way of showing the original'], ['c', 'next colouring'], ['x', 'go to the worst vertex'], ['o', 'loop the clip, or play all'],
-  ['k', 'play between keys, or only keys'], ['s', 'save a picture'], ['?', 'this list'],
+  ['k', 'play between keys, or only keys'], ['p', 'pose bones by hand'], ['ctrl z, ctrl y', 'undo a pose, do it again'], ['s', 'save a picture'], ['?', 'this list'],
 ];
 
 function segmented(id, entries, pick) {
@@ -63,7 +65,7 @@ function setColor(value) {
   paint();
   showBones();
   if (value !== 'error') stage.setMark(-1);
-  stage.setFrame(shownFrame());
+  showPose();
 }
 
 /** The frame as it is drawn: between keys, or at the key before. */
@@ -123,7 +125,8 @@ function legend(low, high) {
 function showBones() {
   const filter = $('search').value.trim().toLowerCase();
   const shares = model.boneShares;
-  $('bones').replaceChildren(...model.bones.flatMap((bone, b) => {
+  $('bones').replaceChildren(...model.tree.flatMap(({ bone: b, depth }) => {
+    const bone = model.bones[b];
     if (filter && !bone.name.toLowerCase().includes(filter)) return [];
     const button = document.createElement('button');
     button.type = 'button';
@@ -137,20 +140,42 @@ function showBones() {
     }
     button.addEventListener('click', () => pickBone(b));
     const item = document.createElement('li');
+    item.setAttribute('aria-level', depth + 1);
+    if (!filter) item.style.paddingLeft = `${Math.min(depth, 12) * 10}px`;
     item.append(button);
     return [item];
   }));
 }
 
 function pickBone(b) {
-  if (state.bone === b) return setColor('weights');
+  if (state.bone === b && !posing.on) return setColor('weights');
+  posing.choose(b);
   state.bone = b;
   state.color = 'bone';
   check('color', '');
   stage.bones.choose(b);
   paint();
   showBones();
-  stage.setFrame(shownFrame());
+  showPose();
+}
+
+/** The pose of the frame, or in pose mode the one made by hand. */
+function showPose() {
+  if (!posing.on) return stage.setFrame(shownFrame());
+  model.readNodes();
+  stage.showPose();
+}
+
+function setPosing(on) {
+  if (on) {
+    setPlaying(false);
+    setShow('result');
+    goTo(Math.round(state.frame));
+  }
+  posing.setOn(on);
+  toggleButton('pose').setAttribute('aria-pressed', posing.on);
+  if (!posing.on) goTo(state.frame);
+  else if (!isOn('bones')) toggle('bones');
 }
 
 function showErrors() {
@@ -188,6 +213,7 @@ function goTo(frame) {
   const near = Math.round(shownFrame());
   if (state.color === 'error') paint();
   stage.setFrame(shownFrame());
+  if (posing.on) posing.start();
   $('scrub').value = String(near);
   $('frame').textContent = `frame ${near} / ${model.frameCount - 1}`;  // counted from 0, as everywhere in sinew
   const clip = model.clipOf(near);
@@ -208,6 +234,7 @@ function goToWorst() {
 }
 
 function setPlaying(on) {
+  if (on && posing?.on) setPosing(false);
   state.playing = on && model !== null && model.frameCount > 1;
   $('play').textContent = state.playing ? '❚❚' : '▶';
 }
@@ -271,6 +298,8 @@ function show(parsed, original, report) {
   palette = boneColors(model.boneCount);
   errors = original && original.vertices === model.controlPointCount ? new ErrorTable(model, original) : null;
   stage.setModel(model, errors ? original : null);
+  posing.setModel(model);
+  toggleButton('pose').setAttribute('aria-pressed', false);
   document.title = `${model.name} — sinew`;
   $('title').textContent = model.name;
   $('facts').textContent = `${model.controlPointCount.toLocaleString('en')} vertices · ${model.boneCount} bones · ${model.frameCount} frames`;
@@ -295,12 +324,13 @@ function show(parsed, original, report) {
 }
 
 function toggle(name) {
+  if (name === 'pose') return setPosing(!posing.on);
   const button = toggleButton(name);
   const on = button.getAttribute('aria-pressed') !== 'true';
   button.setAttribute('aria-pressed', on);
   if (name === 'light') document.documentElement.classList.toggle('light', on);
   else stage.apply({ [name]: on });
-  if (model) stage.setFrame(shownFrame());
+  if (model) showPose();
 }
 
 async function savePicture() {
@@ -317,12 +347,18 @@ const nextOf = (id, value) => {
 };
 
 function onKey(event) {
-  if (event.target.matches('input[type=search], select') || event.ctrlKey || event.metaKey || event.altKey || !model) return;
+  if (posing.on && (event.ctrlKey || event.metaKey) && /^[zy]$/i.test(event.key)) {
+    event.preventDefault();
+    if (event.key.toLowerCase() === 'y' || event.shiftKey) posing.redo();
+    else posing.undo();
+    return;
+  }
+  if (event.target.matches('input[type=search], input[type=number], select') || event.ctrlKey || event.metaKey || event.altKey || !model) return;
   const actions = {
     ' ': () => setPlaying(!state.playing), ArrowLeft: () => goTo(Math.round(state.frame) - 1), ArrowRight: () => goTo(Math.round(state.frame) + 1),
     Home: () => goTo(0), End: () => goTo(model.frameCount - 1), f: () => stage.fit(), b: () => toggle('bones'), w: () => toggle('wireframe'),
     g: () => toggle('grid'), l: () => toggle('light'), v: () => setShow(nextOf('show', state.show)), c: () => setColor(nextOf('color', state.color)),
-    x: goToWorst, o: () => toggle('loop'), k: () => toggle('between'), s: savePicture, '?': () => $('help').showModal(),
+    x: goToWorst, o: () => toggle('loop'), k: () => toggle('between'), p: () => toggle('pose'), s: savePicture, '?': () => $('help').showModal(),
   };
   if (!actions[event.key]) return;
   event.preventDefault();
@@ -339,6 +375,7 @@ async function openFile(file) {
 
 function wire() {
   segmented('toggles', TOGGLES, toggle);
+  posing = new PoseMode(stage, $('pose-group'), { changed: showPose, picked: pickBone, said: say });
   for (const button of $('toggles').children) {
     button.removeAttribute('role');
     button.setAttribute('aria-pressed', ON_AT_FIRST.has(button.dataset.value));
@@ -397,11 +434,12 @@ window.sinew = {
   get errors() { return errors; },
   get state() { return state; },
   get stage() { return stage; },
+  get posing() { return posing; },
   goTo: (frame) => { setPlaying(false); goTo(frame); },
   /** Plays for so many seconds and gives the frame. */
   step: (seconds) => { advance(seconds); return state.frame; },
   shownFrame: (playing) => { state.playing = playing; const frame = shownFrame(); state.playing = false; return frame; },
-  heat, setShow, setColor, setRank, pickBone, goToWorst, openFile,
+  heat, setShow, setColor, setRank, setPosing, pickBone, goToWorst, openFile,
   gpuPositions: () => stage.readBack(),
   gpuNormals: () => stage.readBack(true),
 };

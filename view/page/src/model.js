@@ -18,6 +18,8 @@ export async function parseModel(buffer, name, ktx2) {
   gltf.scene.traverse((node) => { if (node.isMesh) meshes.push(node); });
   if (meshes.length === 0) throw new Error(`${name} holds no mesh.`);
   const model = new Model(gltf, meshes, name);
+  model.bytes = buffer;
+  model.nodeNumbers = model.bones.map(({ node }) => gltf.parser.associations.get(node)?.nodes);
   model.twoLayer = await readTwoLayer(gltf, model);
   model.setFrame(0);
   return model;
@@ -234,6 +236,16 @@ export class Model {
       action.time = this.timeOf(frame);
       this.mixer.update(0);
     }
+    this.readNodes();
+    if (this.twoLayer?.motion) this.#poseMasters(frame);
+    for (let r = 0; r < this.rank; ++r) {
+      const owner = this.morphMeshes.find((mesh) => mesh.morphTargetInfluences?.length > r);
+      this.coefficients[r] = owner && r < this.shownRank ? owner.morphTargetInfluences[r] : 0;
+    }
+  }
+
+  /** Fills `matrices` from the nodes of the bones, as an animation or a person left them. */
+  readNodes() {
     this.scene.updateMatrixWorld(true);
     const M = new Matrix4();
     this.bones.forEach((bone, b) => {
@@ -241,11 +253,6 @@ export class Model {
       for (let r = 0; r < 3; ++r)
         for (let c = 0; c < 4; ++c) this.matrices[12 * b + 4 * r + c] = e[4 * c + r];
     });
-    if (this.twoLayer?.motion) this.#poseMasters(frame);
-    for (let r = 0; r < this.rank; ++r) {
-      const owner = this.morphMeshes.find((mesh) => mesh.morphTargetInfluences?.length > r);
-      this.coefficients[r] = owner && r < this.shownRank ? owner.morphTargetInfluences[r] : 0;
-    }
   }
 
   // Bones of a two-layer model have a motion of their own, F×B×4 columns: between frames it is blended.
@@ -289,6 +296,19 @@ export class Model {
           out[3 * v + r] += w * (matrices[m + 4 * r] * p[0] + matrices[m + 4 * r + 1] * p[1] + matrices[m + 4 * r + 2] * p[2] + matrices[m + 4 * r + 3]);
       }
     }
+    return out;
+  }
+
+  /** The bones as a tree in reading order: { bone, depth }, each below the one it hangs on. */
+  get tree() {
+    const below = this.bones.map(() => []);
+    const out = [];
+    this.bones.forEach(({ parent }, b) => { if (parent >= 0) below[parent].push(b); });
+    const visit = (bone, depth) => {
+      out.push({ bone, depth });
+      for (const next of below[bone]) visit(next, depth + 1);
+    };
+    this.bones.forEach(({ parent }, b) => { if (parent < 0) visit(b, 0); });
     return out;
   }
 

@@ -62,10 +62,10 @@ function copy3(data, values) {
 /** Normals of the rest pose by vertex number, for passes that have no vertex attributes. */
 export const normalTexture = (model) => texelTexture(model.vertexCount, (data) => copy3(data, model.normals));
 
-/** Sends the pose that the model has now to the textures. */
-export function updatePose(uniforms, model) {
-  uniforms.tBones.value.image.data.set(model.matrices);
-  uniforms.tBones.value.needsUpdate = true;
+/** Sends the pose that the model has now to the textures; `bones` is the one that takes the transforms. */
+export function updatePose(uniforms, model, bones = uniforms.tBones.value) {
+  bones.image.data.set(model.matrices);
+  bones.needsUpdate = true;
   const coefficients = uniforms.tCoefficients.value.image.data;
   let acting = 0;  // only targets that act cost anything
   for (let r = 0; r < model.rank; ++r) {

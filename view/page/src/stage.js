@@ -9,6 +9,7 @@ import { BoneView } from './bones.js';
 import { CLAY } from './colors.js';
 import { normalTexture, skinningShader, skinningUniforms, updatePose } from './skinning.js';
 import { PLAIN_VERTEX, SKINNED_VERTEX, surfaces } from './surface.js';
+import { VirtualBones } from './virtual_bones.js';
 
 const ORIGINAL = [0.78, 0.66, 0.5];
 
@@ -70,6 +71,8 @@ export class Stage {
 
     const geometry = this.#geometry(model.rest.slice(), model.normals.slice());
     this.uniforms = skinningUniforms(model);
+    this.virtual?.dispose();
+    this.virtual = VirtualBones.of(this.renderer, model, this.uniforms);
     this.result = new Mesh(geometry, surfaces(SKINNED_VERTEX, this.uniforms, model.parts));
     this.result.frustumCulled = false;
     this.right.add(this.result);
@@ -198,8 +201,14 @@ export class Stage {
 
   setFrame(frame) {
     this.model.setFrame(frame);
-    updatePose(this.uniforms, this.model);
+    this.showPose();
     if (this.left.visible) this.#poseOriginal(frame);
+  }
+
+  /** Draws the pose that the model has now. */
+  showPose() {
+    updatePose(this.uniforms, this.model, this.virtual?.bones);
+    this.virtual?.blend();
     if (this.options.bones) this.bones.pose();
     if (this.marked >= 0) this.#poseMark();
   }
