@@ -283,7 +283,7 @@ window.sinew = {
   get camera() { return camera; },
   get lists() { return lists; },
   get stats() { return gpu?.stats; },
-  measure, setCount, setMethod, setLevel,
+  measure, setCount, setMethod, setLevel, showFigures,
   render: () => { sizeCanvas(); render($('canvas').width, $('canvas').height); },
   gpuPositions: (method, character, level, frame) => gpu.readBack(method, character, level, frame),
 };

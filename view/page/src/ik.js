@@ -4,17 +4,14 @@ import { Quaternion, Vector3 } from 'three';
 const ROUNDS = 40;
 const CLOSE = 1e-4;  // of the chain's length: near enough
 
-/** The joints above a bone that turn when it is dragged: up to `most`, not beyond a joint that others hang on too, but at
- *  least one. Nearest first. */
+/** The joints above a bone that turn when it is dragged, nearest first: up to `most`, none that other limbs hang on too
+ *  unless it is the only one. */
 export function chainAbove(bones, bone, most = 3) {
   const children = bones.map(() => 0);
   for (const { parent } of bones) if (parent >= 0) ++children[parent];
   const chain = [];
   for (let b = bones[bone].parent; b >= 0 && chain.length < most; b = bones[b].parent) {
-    if (chain.length > 0 && children[b] > 1) {
-      chain.push(b);  // the joint where the limb begins turns too
-      break;
-    }
+    if (chain.length > 0 && children[b] > 1) break;
     chain.push(b);
   }
   return chain;
