@@ -16,8 +16,7 @@ if (!chromium || files.length === 0 || !files.every(existsSync)) {
 const browser = await launch();
 const cases = [];
 for (const file of files) {
-  const { page } = await openPage(browser, resolve(file));
-  await page.evaluate(() => { window.requestAnimationFrame = () => 0; });
+  const { page } = await openPage(browser, resolve(file), { still: true });
   const methods = await page.evaluate(() => [...document.querySelectorAll('#method button')].map((button) => button.dataset.value));
   for (const method of methods) cases.push({ page, method, name: `${basename(file, '.html')} ${method}`, times: [] });
 }

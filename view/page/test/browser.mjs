@@ -14,9 +14,11 @@ export async function launch() {
   });
 }
 
-/** Opens a page file; collects console errors and requests that leave it. */
-export async function openPage(browser, file, viewport = { width: 1280, height: 720 }) {
+/** Opens a page file; collects console errors and requests that leave it. A page that is `still` draws only what it is
+ *  told to: a GPU that is a program may take seconds for a frame. */
+export async function openPage(browser, file, { viewport = { width: 1280, height: 720 }, still = false } = {}) {
   const page = await browser.newPage({ viewport });
+  if (still) await page.addInitScript(() => { window.requestAnimationFrame = () => 0; });
   const problems = [];
   page.on('console', (message) => { if (message.type() === 'error') problems.push(message.text()); });
   page.on('pageerror', (error) => problems.push(error.message));
