@@ -4,7 +4,7 @@ export const POSE_NUMBERS = 10;  // per node: translation, rotation (x, y, z, w)
 
 /** The pose that nodes have now. */
 export function readPose(nodes) {
-  const out = new Float32Array(POSE_NUMBERS * nodes.length);
+  const out = new Float64Array(POSE_NUMBERS * nodes.length);
   nodes.forEach((node, i) => {
     node.position.toArray(out, POSE_NUMBERS * i);
     node.quaternion.toArray(out, POSE_NUMBERS * i + 3);
