@@ -6,6 +6,8 @@
 #include <Eigen/SVD>
 #include <random>
 
+#include "math/rotation_text.h"
+
 namespace sinew {
 namespace {
 
@@ -58,6 +60,21 @@ TEST(ClosestRotation, KeepsThePreviousOneWhereNothingIsKnown) {
   const Eigen::Vector3d p(0.2, -1, 0.5);
   const Eigen::Matrix3d H = (previous * p) * p.transpose();
   EXPECT_LT(rotation_angle(closest_rotation(H, previous), previous), 1e-6);
+}
+
+TEST(ClosestRotation, TheTextForGpusIsOptimalToo) {
+  std::mt19937 random(5);
+  for (int i = 0; i < 300; ++i) {
+    Eigen::Matrix3d H = random_3x3(random);
+    if (i % 3 == 0) H.col(2) = 1e-9 * H.col(1);
+    if (i % 5 == 0) H.row(1).setZero();
+    Eigen::Matrix3d R, near;
+    rotation::closest(H.data(), R.data());
+    expect_optimal_rotation(R, H, best_trace(H));
+    const Eigen::Matrix3d nothing = Eigen::Matrix3d::Zero();
+    rotation::closest(nothing.data(), R.data(), near.data());
+    EXPECT_EQ(near, R);
+  }
 }
 
 TEST(FitRigid, RecoversAMotionFromMoments) {

@@ -30,6 +30,8 @@ void require(cublasStatus_t status, const char* what) {
 /// Some lanes of a warp that share a vertex.
 template <int kLanes>
 struct WarpLanes {
+  static constexpr bool kHolds = true;
+
   unsigned mask;
   int lane;
 

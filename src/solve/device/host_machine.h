@@ -62,7 +62,7 @@ class HostMachine {
     std::vector<double> numbers(doubles);
     std::vector<int> indices(integers);
     VertexState state{};
-    for (std::size_t i = 0; i < count; ++i) body(OneLane{}, i, numbers.data(), indices.data(), state);
+    for (std::size_t i = 0; i < count; ++i) body(HoldingLane{}, i, numbers.data(), indices.data(), state);
   }
 };
 

@@ -8,6 +8,7 @@
 ///   alone(f)         f() by one lane; seen by all when it returns
 ///   lowest(n, bound, value, allowed)   the j with the lowest value below `bound` among those allowed; the first of
 ///   equals
+/// kHolds: whether lanes rather hold numbers in registers than share out loops that vectorise.
 namespace sinew::device {
 
 struct Lowest {
@@ -17,6 +18,8 @@ struct Lowest {
 
 /// The processor: one lane does everything.
 struct OneLane {
+  static constexpr bool kHolds = false;
+
   template <class F>
   SINEW_TEXT void each(int n, const F& f) const {
     for (int j = 0; j < n; ++j) f(j);
@@ -39,6 +42,11 @@ struct OneLane {
     }
     return best;
   }
+};
+
+/// The processor as it stands in for a GPU.
+struct HoldingLane : OneLane {
+  static constexpr bool kHolds = true;
 };
 
 }  // namespace sinew::device

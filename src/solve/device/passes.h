@@ -24,7 +24,8 @@ struct Vertices {
   std::size_t motion_rows = 0;   // of D: as many, or 3F where trajectories are coordinates in a basis
   const double* rest = nullptr;  // 3×V
   const double* energy = nullptr;
-  const float* basis = nullptr;  // motion_rows × rows, or null
+  const float* basis = nullptr;    // motion_rows × rows, or null
+  const double* common = nullptr;  // motion_rows × 4: the motion of the mesh as a whole
   /// Trajectories of vertices [first, first + count): rows × count.
   std::function<const float*(std::size_t first, std::size_t count)> trajectories;
 };
@@ -66,6 +67,23 @@ struct Motions {
   const double* D = nullptr;
 };
 
+/// How rigid bones move after a pass (lbs::BoneOptions).
+struct MovePlan {
+  int sweeps = 2;
+  double nothing = 0;  // a bone whose weights sum up to no more stays
+  /// 3×B or null: the motions that the pass begins with are not rigid yet, and are made so about these points.
+  const double* centers = nullptr;
+};
+
+/// What an iteration leaves: the pass's D is `start`, the bones' next one D.
+struct Moved {
+  double* D = nullptr;  // motion_rows × 4B
+  double* S = nullptr;  // 4B × 4B
+  double squares = 0;   // of the pass, with the motions that it began with
+  double change = 0;    // Σ D ∘ (D S − 2 C): what is to be added to the energy of the trajectories
+  std::uint64_t exchanges = 0;
+};
+
 class Passes {
  public:
   virtual ~Passes() = default;
@@ -82,6 +100,11 @@ class Passes {
   /// One K-sparse simplex problem per vertex from the state; what comes out becomes the state with accept().
   virtual void solve(const Motions& motions, const PassPlan& plan, Sums& sums) = 0;
   virtual void accept() = 0;
+
+  /// The same with the bones moved after it, all rigid, without bringing the sums back: get_cross_sums() has C of the
+  /// last iteration that was accepted.
+  virtual void iterate(const Motions& start, const PassPlan& plan, const MovePlan& move, Moved& moved) = 0;
+  virtual void get_cross_sums(double* C) = 0;
 
   /// Each vertex to the bone that follows it best: labels (V) and squared distances (V). The state is left alone.
   virtual void assign(const Motions& motions, std::uint32_t* labels, float* residual, Sums& sums) = 0;

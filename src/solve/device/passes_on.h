@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "solve/device/bone_kernels.h"
 #include "solve/device/kernels.h"
 
 /// Passes on a machine that has memory, matrix products and threads: the GPU (cuda_machine.cu), or, for tests, the
@@ -15,6 +16,7 @@
 namespace sinew::device {
 
 constexpr std::size_t kParts = 64;
+constexpr int kFrameLanes = 65;                          // more than 64: the lanes of a frame are a whole warp
 constexpr std::size_t kSumItems = 1024;                  // that squares are summed by
 constexpr std::size_t kChunk = std::size_t{1} << 18;     // vertices whose products are in memory together
 constexpr std::size_t kUploaded = std::size_t{1} << 22;  // numbers that go up together
@@ -76,6 +78,7 @@ class PassesOn : public Passes {
       basis_.fit(motion_rows_ * rows_);
       widen(vertices.basis, motion_rows_ * rows_, basis_.data());
     }
+    common_.up(vertices.common, 4 * motion_rows_);
     trajectories_.fit(rows_ * padded);
     machine_.zero(trajectories_.data() + rows_ * count_, rows_ * (padded - count_) * sizeof(double));
     const std::size_t step = std::max<std::size_t>(1, kUploaded / std::max<std::size_t>(1, rows_));
@@ -124,24 +127,46 @@ class PassesOn : public Passes {
   void get_residual(float* residual) override { now_.residual.down(residual, count_); }
 
   void solve(const Motions& motions, const PassPlan& plan, Sums& sums) override {
-    const Bones bones = see(motions);
-    make_room(next_, now_.capacity, plan.patient);
-    const int slots = slots_of(std::max(plan.influences, now_.capacity), bones);
-    for_each_chunk(bones, [&](const Chunk& chunk, std::size_t n) {
-      const SolveVertex body{bones,
-                             chunk,
-                             plan,
-                             slots,
-                             arrays(now_),
-                             arrays(next_),
-                             has_locked_ ? locked_.data() : nullptr,
-                             squares_.data(),
-                             tries_.data(),
-                             blends_.data()};
-      run(n, bones, slots, body);
-    });
-    sum_up(bones, sums);
+    motion_.up(motions.D, motion_rows_ * static_cast<std::size_t>(4 * motions.bones));
+    const Bones bones = solve_vertices(motions.bones, plan);
+    add_up(bones);
+    bring_down(bones, sums);
   }
+
+  void iterate(const Motions& start, const PassPlan& plan, const MovePlan& move, Moved& moved) override {
+    const int B = start.bones;
+    const std::size_t frames = motion_rows_ / 3;
+    const auto columns = static_cast<std::size_t>(4 * B);
+    motion_.up(start.D, motion_rows_ * columns);
+    if (move.centers != nullptr) {
+      centers_.up(move.centers, 3 * static_cast<std::size_t>(B));
+      machine_.items(frames * static_cast<std::size_t>(B),
+                     MakeRigid{common_.data(), centers_.data(), frames, motion_.data()});
+    }
+    const Bones bones = solve_vertices(B, plan);
+    add_up(bones);
+    moved_.fit(motion_rows_ * columns);
+    blended_.fit(motion_rows_ * columns);
+    objective_sums_.fit(kSumItems);
+    const double* const S = next_.sums.data();
+    const double* const C = S + columns * columns;
+    machine_.vertices(
+        frames, kFrameLanes, MoveBones::doubles(B), 0,
+        MoveBones{S, C, common_.data(), frames, B, move.sweeps, move.nothing, motion_.data(), moved_.data()});
+    machine_.product(false, false, motion_rows_, columns, columns, moved_.data(), motion_rows_, S, columns,
+                     blended_.data(), motion_rows_);
+    machine_.items(kSumItems, SumObjective{moved_.data(), blended_.data(), C, motion_rows_ * columns, kSumItems,
+                                           objective_sums_.data()});
+    moved_.down(moved.D, motion_rows_ * columns);
+    next_.sums.down(moved.S, columns * columns);
+    by_item_.resize(2 * kSumItems);
+    objective_sums_.down(by_item_.data(), kSumItems);
+    moved.change = 0;
+    for (std::size_t i = 0; i < kSumItems; ++i) moved.change += by_item_[i];
+    bring_down_squares(moved.squares, moved.exchanges);
+  }
+
+  void get_cross_sums(double* C) override { now_.sums.down(C, now_.s_entries, now_.c_entries); }
 
   void accept() override {
     std::swap(now_.capacity, next_.capacity);
@@ -151,10 +176,14 @@ class PassesOn : public Passes {
     now_.residual.swap(next_.residual);
     now_.wait_passes.swap(next_.wait_passes);
     now_.wait_left.swap(next_.wait_left);
+    now_.sums.swap(next_.sums);
+    now_.s_entries = next_.s_entries;
+    now_.c_entries = next_.c_entries;
   }
 
   void assign(const Motions& motions, std::uint32_t* labels, float* residual, Sums& sums) override {
-    const Bones bones = see(motions);
+    motion_.up(motions.D, motion_rows_ * static_cast<std::size_t>(4 * motions.bones));
+    const Bones bones = see(motions.bones);
     labels_.fit(count_);
     assigned_residual_.fit(count_);
     for_each_chunk(bones, [&](const Chunk& chunk, std::size_t n) {
@@ -162,13 +191,15 @@ class PassesOn : public Passes {
           AssignVertex{bones, chunk, labels_.data(), assigned_residual_.data(), squares_.data(), tries_.data(),
                        blends_.data()});
     });
-    sum_up(bones, sums);
+    add_up(bones);
+    bring_down(bones, sums);
     labels_.down(labels, count_);
     assigned_residual_.down(residual, count_);
   }
 
   void removal_costs(const Motions& motions, double* costs, std::uint16_t* cost_bones) override {
-    const Bones bones = see(motions);
+    motion_.up(motions.D, motion_rows_ * static_cast<std::size_t>(4 * motions.bones));
+    const Bones bones = see(motions.bones);
     const std::size_t entries = count_ * static_cast<std::size_t>(now_.capacity);
     costs_.fit(entries);
     cost_bones_.fit(entries);
@@ -192,12 +223,14 @@ class PassesOn : public Passes {
 
   /// Weights and what goes with them, on the device.
   struct State {
-    explicit State(Machine& m) : count(m), bone(m), value(m), wait_passes(m), wait_left(m), residual(m) {}
+    explicit State(Machine& m) : count(m), bone(m), value(m), wait_passes(m), wait_left(m), residual(m), sums(m) {}
     int capacity = 0;
     Memory<std::uint16_t> count, bone;
     Memory<float> value;
     Memory<std::uint8_t> wait_passes, wait_left;
     Memory<float> residual;
+    Memory<double> sums;  // S, then C
+    std::size_t s_entries = 0, c_entries = 0;
   };
 
   static StateArrays arrays(const State& state) {
@@ -221,13 +254,12 @@ class PassesOn : public Passes {
   /// A support never has more bones than there are; one more is there while bones are exchanged.
   static int slots_of(int influences, const Bones& bones) { return std::min(influences, bones.count) + 1; }
 
-  /// The bones as vertices see them: quadratic forms from DᵀD, and D in the rows of trajectories.
-  Bones see(const Motions& motions) {
-    const int B = motions.bones;
+  /// The bones as vertices see them: quadratic forms from DᵀD, and D (which is in motion_) in the rows of
+  /// trajectories.
+  Bones see(int B) {
     const int padded = (B + 7) / 8 * 8;
     const auto columns = static_cast<std::size_t>(4 * B);
     const auto side = static_cast<std::size_t>(padded);
-    motion_.up(motions.D, motion_rows_ * columns);
     squared_.fit(columns * columns);
     machine_.product(true, false, columns, columns, motion_rows_, motion_.data(), motion_rows_, motion_.data(),
                      motion_rows_, squared_.data(), columns);
@@ -251,6 +283,27 @@ class PassesOn : public Passes {
     return {B, padded, coefficients_.data(), diagonal_.data()};
   }
 
+  /// One K-sparse simplex problem per vertex for the motions on the device.
+  Bones solve_vertices(int B, const PassPlan& plan) {
+    const Bones bones = see(B);
+    make_room(next_, now_.capacity, plan.patient);
+    const int slots = slots_of(std::max(plan.influences, now_.capacity), bones);
+    for_each_chunk(bones, [&](const Chunk& chunk, std::size_t n) {
+      const SolveVertex body{bones,
+                             chunk,
+                             plan,
+                             slots,
+                             arrays(now_),
+                             arrays(next_),
+                             has_locked_ ? locked_.data() : nullptr,
+                             squares_.data(),
+                             tries_.data(),
+                             blends_.data()};
+      run(n, bones, slots, body);
+    });
+    return bones;
+  }
+
   template <class Visit>
   void for_each_chunk(const Bones& bones, const Visit& visit) {
     const std::size_t columns = 4 * static_cast<std::size_t>(bones.padded);
@@ -268,22 +321,25 @@ class PassesOn : public Passes {
   void run(std::size_t n, const Bones& bones, int slots, const Body& body) {
     const auto held = static_cast<std::size_t>(slots);
     const std::size_t doubles =
-        slots == 0 ? 0 : VertexProblem<OneLane>::doubles(static_cast<std::size_t>(bones.padded), held);
-    machine_.vertices(n, bones.padded, doubles, VertexProblem<OneLane>::integers(held), body);
+        slots == 0 ? 0 : VertexProblem<HoldingLane>::doubles(static_cast<std::size_t>(bones.padded), held);
+    machine_.vertices(n, bones.padded, doubles, VertexProblem<HoldingLane>::integers(held), body);
   }
 
-  void sum_up(const Bones& bones, Sums& sums) {
+  /// S and C of the pass, which stay on the device.
+  void add_up(const Bones& bones) {
     const auto columns = static_cast<std::size_t>(4 * bones.count);
     const std::size_t c_entries = rows_ * columns;
     const std::size_t s_entries = columns * columns;
     parts_.fit(kParts * std::max(c_entries, s_entries));
-    sums_.fit(s_entries + motion_rows_ * columns);
+    next_.sums.fit(s_entries + motion_rows_ * columns);
+    next_.s_entries = s_entries;
+    next_.c_entries = motion_rows_ * columns;
     machine_.products_by_part(kParts, columns, columns, part_, blends_.data(), columns, blends_.data(), columns,
                               parts_.data());
-    machine_.items(s_entries, JoinParts{parts_.data(), s_entries, kParts, sums_.data()});
+    machine_.items(s_entries, JoinParts{parts_.data(), s_entries, kParts, next_.sums.data()});
     machine_.products_by_part(kParts, rows_, columns, part_, trajectories_.data(), rows_, blends_.data(), columns,
                               parts_.data());
-    double* const C = sums_.data() + s_entries;
+    double* const C = next_.sums.data() + s_entries;
     if (reduced_) {
       joined_.fit(c_entries);
       machine_.items(c_entries, JoinParts{parts_.data(), c_entries, kParts, joined_.data()});
@@ -293,17 +349,25 @@ class PassesOn : public Passes {
       machine_.items(c_entries, JoinParts{parts_.data(), c_entries, kParts, C});
     }
     machine_.items(kSumItems, SumVertices{squares_.data(), tries_.data(), count_, kSumItems, vertex_sums_.data()});
-    sums_.down(sums.S, 0, s_entries);
-    sums_.down(sums.C, s_entries, motion_rows_ * columns);
-    std::vector<double> by_item(2 * kSumItems);
-    vertex_sums_.down(by_item.data(), by_item.size());
-    sums.squares = 0;
+  }
+
+  void bring_down(const Bones& bones, Sums& sums) {
+    const auto columns = static_cast<std::size_t>(4 * bones.count);
+    next_.sums.down(sums.S, columns * columns);
+    next_.sums.down(sums.C, columns * columns, motion_rows_ * columns);
+    bring_down_squares(sums.squares, sums.exchanges);
+  }
+
+  void bring_down_squares(double& squares, std::uint64_t& exchanges) {
+    by_item_.resize(2 * kSumItems);
+    vertex_sums_.down(by_item_.data(), by_item_.size());
+    squares = 0;
     double tried = 0;
     for (std::size_t i = 0; i < kSumItems; ++i) {
-      sums.squares += by_item[i];
-      tried += by_item[kSumItems + i];
+      squares += by_item_[i];
+      tried += by_item_[kSumItems + i];
     }
-    sums.exchanges = static_cast<std::uint64_t>(tried);
+    exchanges = static_cast<std::uint64_t>(tried);
   }
 
   Machine machine_;
@@ -318,7 +382,9 @@ class PassesOn : public Passes {
   Memory<std::uint8_t> locked_{machine_}, tries_{machine_};
   Memory<double> motion_{machine_}, squared_{machine_}, coefficients_{machine_}, diagonal_{machine_};
   Memory<double> reduced_motion_{machine_}, sorted_{machine_}, products_{machine_}, blends_{machine_};
-  Memory<double> squares_{machine_}, vertex_sums_{machine_}, parts_{machine_}, joined_{machine_}, sums_{machine_};
+  Memory<double> squares_{machine_}, vertex_sums_{machine_}, parts_{machine_}, joined_{machine_};
+  Memory<double> common_{machine_}, centers_{machine_}, moved_{machine_}, blended_{machine_}, objective_sums_{machine_};
+  std::vector<double> by_item_;
   Memory<std::uint32_t> labels_{machine_};
   Memory<float> assigned_residual_{machine_};
   Memory<double> costs_{machine_};

@@ -51,7 +51,8 @@ class VertexProblem {
  public:
   /// Memory for supports of up to `slots` - 1 bones (`slots` from 2 on): one more is there while bones are exchanged.
   static std::size_t doubles(std::size_t padded, std::size_t slots) {
-    return (kVectors + 2 * slots - 2) * padded + slots * slots + simplex::scratch_doubles(slots) + kLists * slots;
+    return (holds(static_cast<int>(slots)) ? 3 + slots : 6 + 2 * slots - 2) * padded + slots * slots +
+           simplex::scratch_doubles(slots) + kLists * slots;
   }
   static std::size_t integers(std::size_t slots) { return kIntegerLists * slots; }
 
@@ -235,7 +236,10 @@ class VertexProblem {
 
  private:
   static constexpr double kHuge = HUGE_VAL;
-  static constexpr int kVectors = 6;  // beside the rows of G and what they become in exchanges
+  static constexpr int kMostHeld = 3;  // bones beside which registers hold what another would gain
+
+  /// Whether no support can have more bones than are held when one of them is left out.
+  SINEW_TEXT static bool holds(int slots) { return Lanes::kHolds && slots - 2 <= kMostHeld; }
   static constexpr int kLists = 7;
   static constexpr int kIntegerLists = 11;
 
@@ -248,11 +252,11 @@ class VertexProblem {
   SINEW_TEXT double* reach() const { return numbers_ + 5 * n_; }
   // What only exchanges need lies where others have had their use.
   SINEW_TEXT double* total() const { return gradient(); }
-  SINEW_TEXT double* gains() const { return reach(); }
-  SINEW_TEXT double* rows() const { return numbers_ + kVectors * n_; }
+  SINEW_TEXT double* gains() const { return holds(slots_) ? gradient() : reach(); }
+  SINEW_TEXT double* rows() const { return numbers_ + (holds(slots_) ? 3 : 6) * n_; }
   SINEW_TEXT double* solved() const { return rows() + slots_ * n_; }
   // small ones
-  SINEW_TEXT double* small() const { return solved() + (slots_ - 2) * n_; }
+  SINEW_TEXT double* small() const { return solved() + (holds(slots_) ? 0 : slots_ - 2) * n_; }
   SINEW_TEXT double* simplex_numbers() const { return small() + slots_ * slots_; }
   SINEW_TEXT double* list(int i) const { return simplex_numbers() + slots_ * (slots_ + 2 + i); }
   SINEW_TEXT double* weights() const { return list(0); }
@@ -368,6 +372,18 @@ class VertexProblem {
         .index;
   }
 
+  SINEW_TEXT void find_gains(int m) {
+    if (!holds(slots_)) return gains_over_base(m);
+    switch (m) {
+      case 1:
+        return gains_held<1>();
+      case 2:
+        return gains_held<2>();
+      default:
+        return gains_held<kMostHeld>();
+    }
+  }
+
   /// What each bone j would gain when added to the bones `base` with optimal weights `w`: the step along the direction
   /// that the others readjust to at best, cut where a weight would turn negative. Fills gains; H⁻¹ by Cholesky.
   SINEW_TEXT void gains_over_base(int m) {
@@ -450,6 +466,65 @@ class VertexProblem {
     });
   }
 
+  /// The same for M bones, from registers.
+  template <int M>
+  SINEW_TEXT void gains_held() {
+    const double scale = s_.scale;
+    const double* rows[M];
+    double w[M], shift[M], L[M][M], d[M];
+    int at[M];
+    for (int a = 0; a < M; ++a) {
+      rows[a] = row(base()[a]);
+      at[a] = bones_of()[base()[a]];
+      w[a] = base_weights()[a];
+    }
+    const double* const last = rows[M - 1];
+    const int r = at[M - 1];
+    const double* const g = this->g();
+    const double* const diagonal = this->diagonal();
+    double* const gain = gains();
+    const double corner = last[r];
+    double flat = -g[r];
+    for (int a = 0; a < M; ++a) {
+      flat += w[a] * rows[a][r];
+      shift[a] = corner - rows[a][r];
+    }
+    for (int a = 0; a + 1 < M; ++a) {
+      double pivot = rows[a][at[a]] - last[at[a]] + shift[a];
+      for (int c = 0; c < a; ++c) {
+        double l = rows[c][at[a]] - last[at[a]] + shift[c];
+        for (int e = 0; e < c; ++e) l -= L[c][e] * L[a][e];
+        L[a][c] = l * d[c];
+        pivot -= L[a][c] * L[a][c];
+      }
+      d[a] = pivot > 1e-10 * scale ? 1 / std::sqrt(pivot) : 0;
+    }
+    lanes_.sync();
+    lanes_.each(n_, [&](int j) {
+      double slope = -g[j] - flat;
+      for (int a = 0; a < M; ++a) slope += w[a] * rows[a][j];
+      double schur = diagonal[j] - 2 * last[j] + corner;
+      double z[M];
+      for (int a = 0; a + 1 < M; ++a) {
+        z[a] = rows[a][j] - last[j] + shift[a];
+        for (int c = 0; c < a; ++c) z[a] -= L[a][c] * z[c];
+        z[a] *= d[a];
+        schur -= z[a] * z[a];
+      }
+      schur = larger(schur, 1e-9 * scale);
+      double reach = slope < 0 ? -slope / schur : 0;
+      double total = 1;
+      for (int a = M - 2; a >= 0; --a) {
+        for (int c = a + 1; c + 1 < M; ++c) z[a] -= L[c][a] * z[c];
+        z[a] *= d[a];
+        total -= z[a];
+        if (z[a] > 1e-12) reach = smaller(reach, w[a] / z[a]);
+      }
+      if (total > 1e-12) reach = smaller(reach, w[M - 1] / total);
+      gain[j] = -reach * (2 * slope + reach * schur);
+    });
+  }
+
   /// The best exchange of one bone for another, found by trying to leave out each in turn; undone unless it pays.
   SINEW_TEXT bool exchange() {
     const int n = s_.count;
@@ -467,7 +542,7 @@ class VertexProblem {
     }
     for (int k = 0; k < n && n > 1; ++k) {
       lanes_.alone([&] { solve_without(k); });
-      gains_over_base(s_.kept);
+      find_gains(s_.kept);
       lanes_.alone([&] {
         for (int a = 0; a < n; ++a) gains()[bones_of()[a]] = 0;
         if (s_.banned >= 0) gains()[s_.banned] = 0;

@@ -26,9 +26,10 @@ void nobody_waits(const Problem& problem, ExchangeWaits& waits) {
   waits.left.assign(problem.vertex_count(), 0);
 }
 
-/// One weights half-step and one bones half-step from the motions `start`.
+/// One weights half-step and one bones half-step from the motions `start`, which a device first makes rigid about
+/// `centers` where there are any.
 void step(const Problem& problem, const RunOptions& options, int iteration, const Eigen::MatrixXd& start,
-          ResidentWeights& resident, FitState& state) {
+          const Eigen::MatrixXd& centers, ResidentWeights& resident, FitState& state) {
   PassOptions pass;
   pass.influences = options.influences;
   pass.swaps = options.swaps;
@@ -40,14 +41,18 @@ void step(const Problem& problem, const RunOptions& options, int iteration, cons
   pass.smoothing = options.smoothing;
   pass.locked = options.locked_vertices;
   pass.keep_weights = !options.update_weights;
-  if (resident.on_device()) {
-    resident.pass(bone_gram(problem, start), pass, state.sums);
+  if (resident.moves_bones()) {
+    resident.iterate(problem, start, centers, pass, options.bones, state);
   } else {
-    weights_pass(problem, bone_gram(problem, start), pass, state.weights, state.sums);
+    if (resident.on_device()) {
+      resident.pass(bone_gram(problem, start), pass, state.sums);
+    } else {
+      weights_pass(problem, bone_gram(problem, start), pass, state.weights, state.sums);
+    }
+    state.D = start;
+    if (options.update_bones) update_bones(problem, state.sums, options.bones, state.D);
+    state.squares = objective(problem, state.sums, state.D);
   }
-  state.D = start;
-  if (options.update_bones) update_bones(problem, state.sums, options.bones, state.D);
-  state.squares = objective(problem, state.sums, state.D);
   state.value = state.squares + smoothness_value(problem, options.smoothing, state.weights);
   if (options.work != nullptr)
     options.work->done += iteration_work(problem, state.bones(), options.influences, state.sums.exchanges);
@@ -98,9 +103,13 @@ RunEnd iterate(const Problem& problem, const RunOptions& options, RunPlace place
     const double grown = (1 + std::sqrt(1 + 4 * momentum * momentum)) / 2;
     const double beta = options.accelerate && options.update_bones ? (momentum - 1) / grown : 0;
     Eigen::MatrixXd start = state.D;
+    Eigen::MatrixXd centers;
     if (beta > 0) {
       start += beta * (state.D - previous);
-      if (options.bones.transforms == Transforms::rigid) make_rigid(problem, bone_centers(state.sums), start);
+      if (options.bones.transforms == Transforms::rigid) {
+        centers = bone_centers(state.sums);
+        if (!resident.moves_bones()) make_rigid(problem, centers, start);
+      }
       for (std::size_t b = 0; b < options.bones.locked.size(); ++b) {
         const auto column = static_cast<Eigen::Index>(4 * b);
         if (options.bones.locked[b] != 0) start.middleCols<4>(column) = state.D.middleCols<4>(column);
@@ -110,7 +119,7 @@ RunEnd iterate(const Problem& problem, const RunOptions& options, RunPlace place
       next.weights = state.weights;
       next.waits = state.waits;
     }
-    step(problem, options, iteration, start, resident, next);
+    step(problem, options, iteration, start, centers, resident, next);
     if (next.value > state.value * (1 + kRise)) {
       // Not even plain steps descend, whichever vertices try exchanges: converged to rounding.
       if (beta == 0 && ++stuck == kPatient) return RunEnd::converged;

@@ -53,7 +53,7 @@ void update_rigid(const Problem& problem, const WeightSums& sums, const BoneOpti
   const auto B = static_cast<std::size_t>(D.cols() / 4);
   const Eigen::MatrixXd& S = sums.S;
   const auto neighbors = interacting_bones(S);
-  const double nothing = kNothing * static_cast<double>(problem.vertex_count()) / static_cast<double>(B);
+  const double nothing = least_mass(problem, B);
   parallel_for(problem.frame_count(), kFrames, problem.threads(), [&](std::size_t begin, std::size_t end) {
     const Eigen::Index first = index(3 * begin);
     const Eigen::Index rows = index(3 * (end - begin));
@@ -122,6 +122,10 @@ void update_affine(const Problem& problem, const WeightSums& sums, const BoneOpt
 }
 
 }  // namespace
+
+double least_mass(const Problem& problem, std::size_t bones) {
+  return kNothing * static_cast<double>(problem.vertex_count()) / static_cast<double>(bones);
+}
 
 void update_bones(const Problem& problem, const WeightSums& sums, const BoneOptions& options, Eigen::MatrixXd& D) {
   if (options.transforms == Transforms::rigid) {

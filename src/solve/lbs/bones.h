@@ -15,6 +15,9 @@ struct BoneOptions {
   std::span<const std::uint8_t> locked;  // B or empty: bones whose motion stays
 };
 
+/// A bone whose weights sum up to no more than this keeps its motion: nearly no vertex follows it.
+double least_mass(const Problem& problem, std::size_t bones);
+
 /// Improves every bone given the weights' sums: rigid ones one by one with blending [Le2014 §3.8.2], affine ones all at
 /// once in closed form.
 void update_bones(const Problem& problem, const WeightSums& sums, const BoneOptions& options, Eigen::MatrixXd& D);

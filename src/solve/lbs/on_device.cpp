@@ -60,6 +60,7 @@ device::Vertices vertices_of(const Problem& problem) {
   vertices.rest = problem.rest().data();
   vertices.energy = problem.energy().data();
   vertices.basis = problem.reduced() ? problem.basis().data() : nullptr;
+  vertices.common = problem.common().data();
   vertices.trajectories = [&problem, scratch = std::vector<float>()](std::size_t first, std::size_t count) mutable {
     return problem.block(first, count, scratch);
   };
@@ -124,6 +125,8 @@ ResidentWeights::ResidentWeights(const Problem& problem, const RunOptions& optio
     : device_(options.smoothing.strength > 0 ? nullptr : problem.device()),
       vertices_(problem.vertex_count()),
       capacity_(state.weights.capacity),
+      moves_bones_(device_ != nullptr && options.update_bones && options.bones.locked.empty() &&
+                   options.bones.transforms == Transforms::rigid),
       patient_(options.patient) {
   if (device_ == nullptr) return;
   device_->set_weights(view(state.weights));
@@ -135,6 +138,24 @@ void ResidentWeights::pass(const BoneGram& gram, const PassOptions& options, Wei
   device::Sums out = open(gram, sums);
   device_->solve(motions(gram), plan(options), out);
   close(out, sums);
+}
+
+void ResidentWeights::iterate(const Problem& problem, const Eigen::MatrixXd& start, const Eigen::MatrixXd& centers,
+                              const PassOptions& options, const BoneOptions& bones, FitState& state) {
+  const auto B = static_cast<std::size_t>(start.cols() / 4);
+  device::MovePlan move;
+  move.sweeps = bones.sweeps;
+  move.nothing = least_mass(problem, B);
+  move.centers = centers.size() != 0 ? centers.data() : nullptr;
+  state.D.resize(start.rows(), start.cols());
+  state.sums.S.resize(start.cols(), start.cols());
+  device::Moved moved;
+  moved.D = state.D.data();
+  moved.S = state.sums.S.data();
+  device_->iterate({static_cast<int>(B), start.data()}, plan(options), move, moved);
+  state.sums.squares = moved.squares;
+  state.sums.exchanges = moved.exchanges;
+  state.squares = problem.total_energy() + moved.change;
 }
 
 void ResidentWeights::accept() {
@@ -149,6 +170,8 @@ void ResidentWeights::fetch(FitState& state) const {
   device_->get_weights(view(state.weights));
   state.sums.residual.resize(vertices_);
   device_->get_residual(state.sums.residual.data());
+  state.sums.C.resize(state.D.rows(), state.D.cols());
+  device_->get_cross_sums(state.sums.C.data());
   if (!patient_) return;
   state.waits.passes.resize(vertices_);
   state.waits.left.resize(vertices_);

@@ -30,17 +30,24 @@ class ResidentWeights {
   ResidentWeights(const Problem& problem, const RunOptions& options, const FitState& state);
 
   bool on_device() const { return device_ != nullptr; }
+  /// Whether the bones are moved there too: those that are rigid and free.
+  bool moves_bones() const { return moves_bones_; }
+  /// A pass and the move of the bones after it. Where there are centres, the motions `start` are made rigid about them
+  /// first. Leaves D, squares, and of the sums S alone.
+  void iterate(const Problem& problem, const Eigen::MatrixXd& start, const Eigen::MatrixXd& centers,
+               const PassOptions& options, const BoneOptions& bones, FitState& state);
   /// A pass from the weights on the device; sums without residuals.
   void pass(const BoneGram& gram, const PassOptions& options, WeightSums& sums);
   /// What came out of the last pass is what the next begins with.
   void accept();
-  /// Weights, waits and residuals as they are now.
+  /// Weights, waits, residuals and C as they are now.
   void fetch(FitState& state) const;
 
  private:
   device::Passes* device_;
   std::size_t vertices_;
   int capacity_;
+  bool moves_bones_;
   bool patient_;
   bool accepted_ = false;
 };
