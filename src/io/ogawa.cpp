@@ -78,8 +78,13 @@ void Source::read(std::uint64_t offset, std::span<std::byte> head, std::span<std
     return;
   }
   while (!head.empty() || !rest.empty()) {
+#ifdef __EMSCRIPTEN__  // whose preadv reads every part from the same place
+    const std::span<std::byte> part = head.empty() ? rest : head;
+    const ssize_t got = pread(descriptor_, part.data(), part.size(), static_cast<off_t>(offset));
+#else
     const std::array<iovec, 2> parts{{{head.data(), head.size()}, {rest.data(), rest.size()}}};
     const ssize_t got = preadv(descriptor_, parts.data(), 2, static_cast<off_t>(offset));
+#endif
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail(name_, fmt::format("cannot be read: {}", std::strerror(errno)));
     if (got == 0) fail(name_, "became shorter while it was read");
