@@ -24,7 +24,7 @@ using range::SignedNumber;
 
 constexpr std::int32_t kLargest = 1 << 22;
 constexpr std::size_t kNumbersPerByte = 1024;  // more than the code can reach
-constexpr std::size_t kMotionNumbers = 12;
+constexpr std::size_t kAffineNumbers = 12;
 
 std::int32_t size_class(std::int32_t value) {
   return std::min(15, static_cast<std::int32_t>(std::bit_width(static_cast<std::uint32_t>(std::abs(value)))));
@@ -83,7 +83,7 @@ struct MotionModels {
   }
 };
 
-std::int32_t whole(double x) {
+std::int32_t whole_number(double x) {
   if (!(std::abs(x) < kLargest)) throw Error(ErrorKind::output, "two-layer model: a number is too large for its step");
   return static_cast<std::int32_t>(std::lround(x));
 }
@@ -99,7 +99,7 @@ BlendRows round_rows(const BlendRows& rows, int bits) {
   std::vector<std::pair<std::int32_t, Index>> row(slots);
   for (std::size_t i = 0; i < rows.row_count(); ++i) {
     for (std::size_t k = 0; k < slots; ++k)
-      row[k] = {whole(static_cast<double>(rows.values[i * slots + k]) * one), rows.columns[i * slots + k]};
+      row[k] = {whole_number(static_cast<double>(rows.values[i * slots + k]) * one), rows.columns[i * slots + k]};
     std::sort(row.begin(), row.end(), [](const auto& a, const auto& b) {
       if ((a.first == 0) != (b.first == 0)) return b.first == 0;
       return a.first != b.first ? a.first > b.first : a.second < b.second;
@@ -124,7 +124,7 @@ void put_rows(const BlendRows& rows, int bits, RowModels& models, PutColumn put_
     std::int32_t before = 0;
     put_column(0, rows.columns[i * slots]);
     for (std::size_t k = 1; k < slots; ++k) {
-      const std::int32_t value = whole(static_cast<double>(rows.values[i * slots + k]) * one);
+      const std::int32_t value = whole_number(static_cast<double>(rows.values[i * slots + k]) * one);
       models.value(k, before).put(value, to);
       before = value;
       if (value != 0) put_column(k, rows.columns[i * slots + k]);
@@ -180,9 +180,9 @@ void put_motion(const Motion& motion, const TwoLayerSteps& steps, Encoder& to) {
   MotionModels models;
   std::vector<std::int32_t> numbers(motion.frame_count());
   for (std::size_t b = 0; b < motion.bone_count(); ++b)
-    for (std::size_t e = 0; e < kMotionNumbers; ++e) {
+    for (std::size_t e = 0; e < kAffineNumbers; ++e) {
       for (std::size_t f = 0; f < numbers.size(); ++f)
-        numbers[f] = whole(static_cast<double>(motion(f, b).data()[e]) / motion_unit(steps, e));
+        numbers[f] = whole_number(static_cast<double>(motion(f, b).data()[e]) / motion_unit(steps, e));
       const unsigned order = best_order(numbers);
       to.put_evenly(order, 2);
       std::int32_t before = 0;
@@ -199,7 +199,7 @@ Motion take_motion(const PackedSizes& sizes, const TwoLayerSteps& steps, Decoder
   MotionModels models;
   Motion out(sizes.frames, sizes.bones);
   for (std::size_t b = 0; b < sizes.bones; ++b)
-    for (std::size_t e = 0; e < kMotionNumbers; ++e) {
+    for (std::size_t e = 0; e < kAffineNumbers; ++e) {
       const unsigned order = std::min(2U, from.take_evenly(2));
       const double unit = motion_unit(steps, e);
       std::int32_t last = 0;
@@ -253,9 +253,10 @@ Motion rounded_to(const TwoLayerSteps& steps, const Motion& motion) {
   Motion out = motion;
   for (std::size_t f = 0; f < motion.frame_count(); ++f)
     for (std::size_t b = 0; b < motion.bone_count(); ++b)
-      for (std::size_t e = 0; e < kMotionNumbers; ++e) {
+      for (std::size_t e = 0; e < kAffineNumbers; ++e) {
         const double unit = motion_unit(steps, e);
-        out(f, b).data()[e] = static_cast<float>(whole(static_cast<double>(motion(f, b).data()[e]) / unit) * unit);
+        out(f, b).data()[e] =
+            static_cast<float>(whole_number(static_cast<double>(motion(f, b).data()[e]) / unit) * unit);
       }
   return out;
 }
@@ -292,7 +293,7 @@ void decode_two_layer(std::span<const std::byte> bytes, const PackedSizes& sizes
   };
   const double numbers = static_cast<double>(sizes.virtual_bones) * sizes.masters_per_virtual +
                          static_cast<double>(sizes.vertices) * sizes.virtual_per_vertex +
-                         static_cast<double>(sizes.frames) * static_cast<double>(sizes.bones) * kMotionNumbers;
+                         static_cast<double>(sizes.frames) * static_cast<double>(sizes.bones) * kAffineNumbers;
   if (numbers > static_cast<double>(kNumbersPerByte * (bytes.size() + 16))) refuse("has too few bytes for its numbers");
   Decoder from(bytes);
   TwoLayerSteps steps;
