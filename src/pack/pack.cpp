@@ -12,6 +12,7 @@
 #include "pack/keys.h"
 #include "pack/ladders.h"
 #include "pack/packed_glb.h"
+#include "pack/packed_normals.h"
 #include "pack/rounded.h"
 #include "pack/vertex_order.h"
 #include "sinew/core/bounds.h"

@@ -3,12 +3,9 @@
 #include <fmt/format.h>
 #include <meshoptimizer.h>
 
-#include <Eigen/Geometry>
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstring>
-#include <functional>
 #include <map>
 #include <numeric>
 #include <set>
@@ -17,6 +14,9 @@
 #include "io/glb_builder.h"
 #include "io/glb_mesh.h"
 #include "io/split_mesh.h"
+#include "pack/packed_motion.h"
+#include "pack/packed_normals.h"
+#include "pack/stream.h"
 #include "sinew/core/error.h"
 #include "sinew/io/two_layer_gltf.h"
 
@@ -28,62 +28,8 @@ using gltf::Json;
 using gltf::Use;
 using Component = GltfArray::Component;
 
-/// The number that prints shortest among those that are this float.
-double shortest(float x) {
-  return std::strtod(fmt::format("{}", x).c_str(), nullptr);
-}
-
 Json vector_json(const Vector3& v) {
   return {shortest(v.x()), shortest(v.y()), shortest(v.z())};
-}
-
-/// Elements of equal size that become one coded view, and the accessors over it.
-class Stream {
- public:
-  Stream(std::size_t stride, Use use, std::string filter = "")
-      : view_{"ATTRIBUTES", std::move(filter), 0, stride}, use_(use) {}
-
-  std::size_t size() const { return bytes_.size(); }
-  template <class T>
-  void put(const T& value) {
-    const auto* from = reinterpret_cast<const std::byte*>(&value);
-    bytes_.insert(bytes_.end(), from, from + sizeof(T));
-  }
-  void put(const void* from, std::size_t size) {
-    const auto* bytes = static_cast<const std::byte*>(from);
-    bytes_.insert(bytes_.end(), bytes, bytes + size);
-  }
-  void pad() { bytes_.resize((bytes_.size() + view_.stride - 1) / view_.stride * view_.stride); }
-
-  /// An accessor over what was put since `from`. The view's number is filled in by finish().
-  std::size_t accessor(GlbBuilder& out, std::size_t from, Component component, const char* type, bool normalized) {
-    Json entry = {{"componentType", static_cast<int>(component)},
-                  {"count", (bytes_.size() - from) / view_.stride},
-                  {"type", type}};
-    if (from > 0) entry["byteOffset"] = from;
-    if (normalized) entry["normalized"] = true;
-    accessors_.push_back(out.append("accessors", std::move(entry)));
-    return accessors_.back();
-  }
-
-  void finish(GlbBuilder& out, const char* extension) {
-    if (bytes_.empty()) return;
-    view_.count = bytes_.size() / view_.stride;
-    const std::size_t view = out.add_coded_view(view_, gltf::encode_view(view_, bytes_), use_, extension);
-    for (const std::size_t accessor : accessors_) out.root["accessors"][accessor]["bufferView"] = view;
-  }
-
- private:
-  gltf::CompressedView view_;
-  Use use_;
-  std::vector<std::byte> bytes_;
-  std::vector<std::size_t> accessors_;
-};
-
-/// Floats as whole multiples of a power of two: 24 bits and the exponent, as filter EXPONENTIAL takes them.
-std::uint32_t exponential(float x, int exponent) {
-  const auto whole = static_cast<std::int32_t>(std::lround(std::ldexp(static_cast<double>(x), -exponent)));
-  return (static_cast<std::uint32_t>(whole) & 0xFFFFFFU) | (static_cast<std::uint32_t>(exponent) << 24U);
 }
 
 void bounds(GlbBuilder& out, std::size_t accessor, const Eigen::Matrix3Xd& values) {
@@ -93,33 +39,9 @@ void bounds(GlbBuilder& out, std::size_t accessor, const Eigen::Matrix3Xd& value
   out.root["accessors"][accessor]["max"] = {high.x(), high.y(), high.z()};
 }
 
-/// Unit normals of the vertices of a piece, ×4 with an unused last number.
-std::vector<float> normals_of(const Rig& rig, const DrawnPiece& piece, const Points& normals) {
-  const Mesh& mesh = rig.rest;
-  std::vector<float> own;
-  if (!mesh.normals.empty()) own = gltf::vertex_values<3>(piece.corner, mesh.normals, {0.0F, 0.0F, 1.0F});
-  std::vector<float> out;
-  for (std::size_t i = 0; i < piece.point.size(); ++i) {
-    const Vector3 given =
-        own.empty() ? Vector3(normals.col(piece.point[i])) : Vector3(Eigen::Map<const Vector3>(own.data() + 3 * i));
-    Eigen::Vector3d n = given.cast<double>();
-    n = n.norm() > 1e-30 ? Eigen::Vector3d(n.normalized()) : Eigen::Vector3d::UnitZ();
-    for (Eigen::Index c = 0; c < 3; ++c) out.push_back(static_cast<float>(n[c]));
-    out.push_back(0);
-  }
-  return out;
-}
-
 bool power_of_two(int x) {
   return std::has_single_bit(static_cast<unsigned>(x));
 }
-
-std::size_t bytes_of_normal(int bits) {
-  return bits <= 8 ? 4 : 8;
-}
-
-/// The times of a clip in the file: all of them, or the first alone for what is still.
-using Input = std::function<std::size_t(bool still)>;
 
 template <int N>
 bool within(const std::vector<CornerAttribute<N>>& sets, float low, float high) {
@@ -156,7 +78,7 @@ class Writer {
     for (Stream* stream :
          {&positions_, &normals4_, &influences_, &weights_, &uvs_, &colors_, &morph_positions_, &morph_normals_})
       stream->finish(out_, extension_);
-    add_animations();
+    add_packed_motion(rounded_, {root_, outer_, joints_, meshes_}, targets_, options_, extension_, out_);
     if (rounded_.layers) add_layers();
     if (!lossless()) {
       out_.root["extensionsUsed"].push_back("KHR_mesh_quantization");
@@ -458,38 +380,6 @@ class Writer {
     out_.root["extensionsUsed"].push_back(kTwoLayerExtension);
   }
 
-  struct Tracks {
-    Stream times{4, Use::data};
-    Stream translations;
-    Stream rotations;
-    Stream scales;
-    Stream morphs{4, Use::data};
-  };
-
-  using Frames = std::vector<std::size_t>;
-
-  /// The frames of a clip that have keys.
-  Frames keys_of(const Clip& clip) const {
-    Frames out;
-    for (std::size_t f = clip.first_frame; f < clip.first_frame + clip.frames; ++f)
-      if (rounded_.keys.empty() || std::binary_search(rounded_.keys.begin(), rounded_.keys.end(), f)) out.push_back(f);
-    return out;
-  }
-
-  /// Adds a channel for the keys of a clip; a track that never changes has one.
-  void add_channel(const Clip& clip, std::size_t node, const char* path, bool still, const Input& input,
-                   const std::function<std::size_t(const Frames& frames)>& output, Json& animation) {
-    const Frames frames = still ? Frames{clip.first_frame} : keys_of(clip);
-    animation["samplers"].push_back({{"input", input(still)}, {"output", output(frames)}});
-    animation["channels"].push_back(
-        {{"sampler", animation["samplers"].size() - 1}, {"target", {{"node", node}, {"path", path}}}});
-  }
-
-  void add_animations();
-  void add_still_channel(const Clip& clip, const Input& input, Tracks& tracks, Json& animation);
-  void add_bone_channels(const Clip& clip, const Input& input, Tracks& tracks, Json& animation);
-  void add_morph_channels(const Clip& clip, const Input& input, Tracks& tracks, Json& animation);
-
   const Rounded& rounded_;
   const Rig& rig_;
   const std::vector<DrawnPiece>& pieces_;
@@ -521,181 +411,11 @@ class Writer {
   Stream morph_normals_{rounded_.morphs.empty() ? 12U : 4U, Use::vertices};
 };
 
-/// What stands still, for an animation that needs a channel.
-void Writer::add_still_channel(const Clip& clip, const Input& input, Tracks& tracks, Json& animation) {
-  const std::size_t from = tracks.morphs.size();
-  for (const float x : {0.0F, 0.0F, 0.0F}) tracks.morphs.put(x);
-  const std::size_t values = tracks.morphs.accessor(out_, from, Component::f32, "SCALAR", false);
-  out_.root["accessors"][values]["type"] = "VEC3";
-  out_.root["accessors"][values]["count"] = 1;
-  add_channel(
-      clip, root_, "translation", true, input, [&](const Frames&) { return values; }, animation);
-}
-
-void Writer::add_bone_channels(const Clip& clip, const Input& input, Tracks& tracks, Json& animation) {
-  const Precision& precision = rounded_.precision;
-  const auto vectors = [&](Stream& stream, const std::vector<float>& track, bool round, int step) {
-    return [&, round, step](const Frames& frames) {
-      const std::size_t from = stream.size();
-      for (const std::size_t f : frames)
-        for (std::size_t i = 3 * f; i < 3 * f + 3; ++i)
-          if (round)
-            stream.put(exponential(track[i], step));
-          else
-            stream.put(track[i]);
-      return stream.accessor(out_, from, Component::f32, "VEC3", false);
-    };
-  };
-  const auto quaternions = [&](const std::vector<float>& track, const std::vector<std::int16_t>& code) {
-    return [&](const Frames& frames) {
-      const std::size_t from = tracks.rotations.size();
-      for (const std::size_t f : frames)
-        if (precision.rotation_bits == 0)
-          tracks.rotations.put(track.data() + 4 * f, 16);
-        else
-          tracks.rotations.put(code.data() + 4 * f, 8);
-      const bool floats = precision.rotation_bits == 0;
-      return tracks.rotations.accessor(out_, from, floats ? Component::f32 : Component::i16, "VEC4", !floats);
-    };
-  };
-  const auto part = [&](const std::vector<float>& track, std::size_t width) {
-    return std::vector<float>(track.begin() + static_cast<std::ptrdiff_t>(width * clip.first_frame),
-                              track.begin() + static_cast<std::ptrdiff_t>(width * (clip.first_frame + clip.frames)));
-  };
-  const auto repeats = [](const std::vector<float>& track, std::initializer_list<float> values) {
-    return constant(track, values.size()) && std::equal(values.begin(), values.end(), track.begin());
-  };
-  for (std::size_t b = 0; b < rig_.bone_count(); ++b) {
-    const RoundedTracks& track = rounded_.tracks[b];
-    const Vector3 rest = gltf::rest_translation(rig_, b, rounded_.hierarchy);
-    const auto translation = part(track.values.translation, 3);
-    if (!repeats(translation, {rest.x(), rest.y(), rest.z()}))
-      add_channel(clip, outer_[b], "translation", constant(translation, 3), input,
-                  vectors(tracks.translations, track.values.translation, precision.round_translations,
-                          precision.translation_step),
-                  animation);
-    const auto rotation = part(track.values.rotation, 4);
-    if (!repeats(rotation, {0, 0, 0, 1}) || (b + 1 == rig_.bone_count() && !animation.contains("channels")))
-      add_channel(clip, outer_[b], "rotation", constant(rotation, 4), input,
-                  quaternions(track.values.rotation, track.rotation), animation);
-    if (track.values.scale.empty()) continue;
-    const auto scale = part(track.values.scale, 3);
-    if (!repeats(scale, {1, 1, 1}))
-      add_channel(clip, outer_[b], "scale", constant(scale, 3), input,
-                  vectors(tracks.scales, track.values.scale, precision.round_scales, precision.scale_step), animation);
-    const auto inner = part(track.values.inner, 4);
-    if (!repeats(inner, {0, 0, 0, 1}))
-      add_channel(clip, joints_[b], "rotation", constant(inner, 4), input, quaternions(track.values.inner, track.inner),
-                  animation);
-  }
-}
-
-/// Morph targets: all meshes share their weights.
-void Writer::add_morph_channels(const Clip& clip, const Input& input, Tracks& tracks, Json& animation) {
-  const std::size_t from = tracks.morphs.size();
-  for (const std::size_t f : keys_of(clip))
-    for (const std::size_t r : targets_) {
-      const double unit = rounded_.morphs.empty() ? 1 : rounded_.morphs[r].unit / rounded_.step;
-      tracks.morphs.put(
-          static_cast<float>(unit * static_cast<double>(rig_.corrections->coefficients(index(f), index(r)))));
-    }
-  const std::size_t values = tracks.morphs.accessor(out_, from, Component::f32, "SCALAR", false);
-  animation["samplers"].push_back({{"input", input(false)}, {"output", values}});
-  const std::size_t sampler = animation["samplers"].size() - 1;
-  for (const std::size_t node : meshes_)
-    animation["channels"].push_back({{"sampler", sampler}, {"target", {{"node", node}, {"path", "weights"}}}});
-}
-
-/// The frames of a clip in the file, where no time is before 0.
-std::vector<double> frames_of(const Rig& rig, const Clip& clip) {
-  std::vector<double> out(rig.times.begin() + static_cast<std::ptrdiff_t>(clip.first_frame),
-                          rig.times.begin() + static_cast<std::ptrdiff_t>(clip.first_frame + clip.frames));
-  const double shift = std::min(0.0, out.front());
-  for (double& t : out) t -= shift;
-  for (std::size_t f = 1; f < out.size(); ++f)
-    if (!(static_cast<float>(out[f]) > static_cast<float>(out[f - 1])))
-      throw Error(ErrorKind::output,
-                  fmt::format("clip '{}': frame {} does not come after the frame before it in float", clip.name, f));
-  return out;
-}
-
-/// What the reader needs to find the frames again.
-Json noted(const std::vector<double>& times) {
-  const double step = times.size() > 1 ? times[1] - times[0] : 0;
-  for (std::size_t f = 0; f < times.size(); ++f)
-    if (std::abs(times[f] - (times[0] + static_cast<double>(f) * step)) > 1e-9 * (1 + times.back())) return times;
-  return {{"start", times[0]}, {"step", step}, {"count", times.size()}};
-}
-
-void Writer::add_animations() {
-  if (rig_.frame_count() == 0) return;
-  const Precision& precision = rounded_.precision;
-  Tracks tracks{.translations = Stream(12, Use::data, precision.round_translations ? "EXPONENTIAL" : ""),
-                .rotations = Stream(precision.rotation_bits == 0 ? 16 : 8, Use::data,
-                                    precision.rotation_bits == 0 ? "" : "QUATERNION"),
-                .scales = Stream(12, Use::data, precision.round_scales ? "EXPONENTIAL" : "")};
-  gltf::Names names(options_.safe_names);
-  for (const Clip& clip : gltf::clips_of(rig_)) {
-    const std::vector<double> times = frames_of(rig_, clip);
-    const auto add_times = [&](const Frames& frames) {
-      const std::size_t from = tracks.times.size();
-      const auto time = [&](std::size_t f) { return static_cast<float>(times[f - clip.first_frame]); };
-      for (const std::size_t f : frames) tracks.times.put(time(f));
-      const std::size_t accessor = tracks.times.accessor(out_, from, Component::f32, "SCALAR", false);
-      out_.root["accessors"][accessor]["min"] = {shortest(time(frames.front()))};
-      out_.root["accessors"][accessor]["max"] = {shortest(time(frames.back()))};
-      return accessor;
-    };
-    std::optional<std::size_t> all;
-    std::optional<std::size_t> first;
-    const Input input = [&](bool still) {
-      if (still && times.size() > 1) return first ? *first : *(first = add_times({clip.first_frame}));
-      return all ? *all : *(all = add_times(keys_of(clip)));
-    };
-    Json animation = {{"name", names.take(clip.name, "motion")}};
-    animation["extras"]["sinew"]["frames"] = noted(times);
-    if (rounded_.layers)
-      add_still_channel(clip, input, tracks, animation);
-    else
-      add_bone_channels(clip, input, tracks, animation);
-    if (!targets_.empty()) add_morph_channels(clip, input, tracks, animation);
-    out_.append("animations", std::move(animation));
-  }
-  for (Stream* stream : {&tracks.times, &tracks.translations, &tracks.rotations, &tracks.scales, &tracks.morphs})
-    stream->finish(out_, extension_);
-}
-
 }  // namespace
 
 std::vector<std::byte> packed_glb(const Rounded& rounded, const std::vector<DrawnPiece>& pieces, const Points& normals,
                                   const PackOptions& options) {
   return Writer(rounded, pieces, normals, options).file();
-}
-
-double normals_lost(const Rig& rig, const std::vector<DrawnPiece>& pieces, const Points& normals, int bits) {
-  double squares = 0;
-  std::size_t count = 0;
-  if (bits == 0) return 0;
-  for (const DrawnPiece& piece : pieces) {
-    if (!piece.lit) continue;
-    const std::vector<float> exact = normals_of(rig, piece, normals);
-    const std::size_t bytes = bytes_of_normal(bits);
-    std::vector<std::int8_t> coded(piece.point.size() * bytes);
-    meshopt_encodeFilterOct(coded.data(), piece.point.size(), bytes, bits, exact.data());
-    meshopt_decodeFilterOct(coded.data(), piece.point.size(), bytes);
-    for (std::size_t i = 0; i < piece.point.size(); ++i, ++count) {
-      Eigen::Vector3d n;
-      for (Eigen::Index c = 0; c < 3; ++c) {
-        std::int16_t wide = 0;
-        std::memcpy(&wide, coded.data() + i * bytes + (bytes == 8 ? 2 * static_cast<std::size_t>(c) : 0), 2);
-        n[c] = bytes == 8 ? wide : coded[i * bytes + static_cast<std::size_t>(c)];
-      }
-      const Eigen::Vector3d e = Eigen::Map<const Vector3>(exact.data() + 4 * i).cast<double>();
-      const double angle = std::atan2(e.cross(n).norm(), e.dot(n));
-      squares += angle * angle;
-    }
-  }
-  return count == 0 ? 0 : std::sqrt(squares / static_cast<double>(count)) * 180 / 3.14159265358979323846;
 }
 
 }  // namespace sinew::pack

@@ -14,9 +14,6 @@ namespace sinew::pack {
 std::vector<std::byte> packed_glb(const Rounded& rounded, const std::vector<DrawnPiece>& pieces, const Points& normals,
                                   const PackOptions& options);
 
-/// RMS angle in degrees between the normals of the pieces and what is left of them at this precision.
-double normals_lost(const Rig& rig, const std::vector<DrawnPiece>& pieces, const Points& normals, int bits);
-
 /// Bytes of a GLB by the part of the rig that they belong to; "JSON" holds what is left.
 std::map<std::string, std::size_t> bytes_by_part(const std::vector<std::byte>& glb);
 
