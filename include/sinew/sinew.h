@@ -3,7 +3,7 @@
 /// Everything that a program which makes, changes or measures rigs needs. Which header you want, if not all:
 ///   core/       Mesh, Sequence, Rig, Error, Progress, FitReport
 ///   io/io.h     files in and out; one header per format beside it
-///   solve/      ssdr, skeleton, flats, sma, clusters: a Sequence becomes a Rig
+///   solve/      ssdr, skeleton, flats, sma, clusters: a Sequence becomes a Rig; blendshapes: so do sliders
 ///   refine/     corrections, fewer influences, two layers: a Rig becomes a better or smaller one
 ///   rework/     levels of detail, other meshes, edited rest poses: a Rig becomes another to work with
 ///   pack/       the smallest file that plays a Rig in an engine, with its error
@@ -11,6 +11,7 @@
 ///   make/       a creature to try things on
 ///   view/       a web page that plays a Rig
 ///   runtime/    skinning for players, in C: sinew/runtime/sinew_runtime.h is not included here
+#include "sinew/core/blendshapes.h"
 #include "sinew/core/bounds.h"
 #include "sinew/core/checkpoint.h"
 #include "sinew/core/device.h"
@@ -22,6 +23,7 @@
 #include "sinew/core/quality.h"
 #include "sinew/core/rig.h"
 #include "sinew/core/sequence.h"
+#include "sinew/core/sliders.h"
 #include "sinew/evaluate/errors.h"
 #include "sinew/evaluate/inside.h"
 #include "sinew/evaluate/rig_match.h"
@@ -45,6 +47,7 @@
 #include "sinew/rework/edit_rest.h"
 #include "sinew/rework/lod.h"
 #include "sinew/rework/transfer.h"
+#include "sinew/solve/blendshapes.h"
 #include "sinew/solve/clusters.h"
 #include "sinew/solve/estimate.h"
 #include "sinew/solve/flats.h"
