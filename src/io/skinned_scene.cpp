@@ -1,5 +1,6 @@
 #include "io/skinned_scene.h"
 #include "io/json_text.h"
+#include "io/scene_shapes.h"
 
 #include <fmt/format.h>
 
@@ -237,60 +238,6 @@ void pack(const SkinnedScene& scene, const Bones& bones, Rig& rig) {
         rig.weights.values.push_back(value);
       }
     }
-  }
-}
-
-/// A morph target of a part.
-struct Target {
-  std::size_t part = 0;
-  std::size_t target = 0;
-};
-
-/// Vertex numbers at which the parts start, and the end.
-std::vector<Eigen::Index> part_starts(const SkinnedScene& scene) {
-  std::vector<Eigen::Index> first{0};
-  for (const Part& part : scene.parts) first.push_back(first.back() + scene.points(part).positions.cols());
-  return first;
-}
-
-/// What A does to offsets of unit normals: scaled with the normals that they are added to, which stay at unit length.
-Eigen::Matrix3d normals_by(const Eigen::Matrix3d& A) {
-  return A.inverse().transpose() * std::cbrt(std::abs(A.determinant()));
-}
-
-/// Adds to the rest mesh, as shapes, targets that no frame uses; those of one name are one shape.
-void add_shapes(const SkinnedScene& scene, const std::vector<Target>& unused, const ReadOptions& options, Mesh& rest) {
-  std::map<std::string, std::vector<Target>> by_name;
-  std::vector<std::string> order;
-  for (const Target& target : unused) {
-    const ControlPoints& mesh = scene.points(scene.parts[target.part]);
-    if (mesh.targets[target.target].isZero(0)) continue;
-    const std::string name = target.target < mesh.target_names.size() ? mesh.target_names[target.target]
-                                                                      : fmt::format("target_{}", target.target);
-    if (by_name.count(name) == 0) order.push_back(name);
-    by_name[name].push_back(target);
-  }
-  if (static_cast<double>(order.size()) * static_cast<double>(rest.vertex_count()) * 24 >
-      static_cast<double>(options.max_bytes))
-    refuse(scene, fmt::format("{} morph targets of {} vertices are too many", order.size(), rest.vertex_count()));
-  const std::vector<Eigen::Index> first = part_starts(scene);
-  for (const std::string& name : order) {
-    Shape shape{name, Points::Zero(3, rest.positions.cols()), {}};
-    for (const Target& target : by_name[name]) {
-      const Part& part = scene.parts[target.part];
-      const ControlPoints& mesh = scene.points(part);
-      const Eigen::Matrix3d A = part.bind.linear();
-      const auto placed = [&](const Points& offsets, const Eigen::Matrix3d& turn) {
-        return A.isIdentity(0) ? offsets : Points((turn * offsets.cast<double>()).cast<float>());
-      };
-      const Eigen::Index count = mesh.positions.cols();
-      shape.offsets.middleCols(first[target.part], count) = placed(mesh.targets[target.target], A);
-      if (mesh.target_normals.empty() || !invertible(part.bind)) continue;
-      if (shape.normal_offsets.cols() == 0) shape.normal_offsets = Points::Zero(3, rest.positions.cols());
-      shape.normal_offsets.middleCols(first[target.part], count) =
-          placed(mesh.target_normals[target.target], normals_by(A));
-    }
-    rest.shapes.push_back(std::move(shape));
   }
 }
 

@@ -1,14 +1,14 @@
 #include <fmt/format.h>
 
+#include "io/npz_members.h"
 #include "io/sequence_times.h"
-#include "io/zip.h"
 #include "sinew/io/npz.h"
 
 namespace sinew {
 namespace {
 
 /// The bytes before the values of an array in format 1.0, padded so that the values lie at a multiple of 64.
-std::string npy_header(const char* type, const std::vector<std::size_t>& shape) {
+std::string npy_header(const std::string& type, const std::vector<std::size_t>& shape) {
   const std::string tail = shape.size() == 1 ? "," : "";
   std::string text =
       fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}", type, fmt::join(shape, ", "), tail);
@@ -23,6 +23,12 @@ std::string npy_header(const char* type, const std::vector<std::size_t>& shape) 
 
 }  // namespace
 
+void NpzMembers::add_bytes(const std::string& name, const std::string& type, const std::vector<std::size_t>& shape,
+                           std::span<const std::byte> values) {
+  headers_.push_back(npy_header(type, shape));
+  members_.push_back({name + ".npy", {std::as_bytes(std::span(headers_.back())), values}});
+}
+
 void write_npz(const std::filesystem::path& path, const Sequence& sequence) {
   const std::size_t frames = sequence.frame_count();
   const std::size_t vertices = sequence.vertex_count();
@@ -30,20 +36,13 @@ void write_npz(const std::filesystem::path& path, const Sequence& sequence) {
   const Mesh& mesh = sequence.rest;
   const std::span<const float> rest(mesh.positions.data(), 3 * vertices);
 
-  std::vector<std::string> headers;
-  std::vector<ZipMember> members;
-  headers.reserve(5);  // the members keep views of them
-  const auto add = [&]<class T>(const char* name, const char* type, const std::vector<std::size_t>& shape,
-                                std::span<const T> values) {
-    headers.push_back(npy_header(type, shape));
-    members.push_back({name, {std::as_bytes(std::span(headers.back())), std::as_bytes(values)}});
-  };
-  add("rest.npy", "<f4", {vertices, 3}, rest);
-  add("frames.npy", "<f4", {frames, vertices, 3}, sequence.frames.data());
-  add("times.npy", "<f8", {frames}, std::span<const double>(times));
-  add("face_sizes.npy", "<u4", {mesh.face_count()}, std::span<const Index>(mesh.face_sizes));
-  add("corners.npy", "<u4", {mesh.corners.size()}, std::span<const Index>(mesh.corners));
-  write_zip(path, members);
+  NpzMembers out;
+  out.add("rest", "<f4", {vertices, 3}, rest);
+  out.add("frames", "<f4", {frames, vertices, 3}, sequence.frames.data());
+  out.add("times", "<f8", {frames}, std::span<const double>(times));
+  out.add("face_sizes", "<u4", {mesh.face_count()}, std::span<const Index>(mesh.face_sizes));
+  out.add("corners", "<u4", {mesh.corners.size()}, std::span<const Index>(mesh.corners));
+  out.write(path);
 }
 
 }  // namespace sinew
