@@ -21,6 +21,7 @@
 #include "sinew/core/error.h"
 #include "sinew/io/checkpoint_file.h"
 #include "sinew/refine/corrections.h"
+#include "solve_blendshapes.h"
 #include "solve_options.h"
 #include "text_options.h"
 
@@ -47,6 +48,7 @@ struct SolveArguments {
   bool dry_run = false;
   bool allow_static = false;
   bool json = false;
+  BlendshapeArguments blendshapes;
   OptionOwners owners;
   bool pack = false;
   Packing packing;
@@ -253,6 +255,11 @@ Sequence read_within_memory(SolveArguments& arguments) {
 }
 
 void run(SolveArguments& arguments, const CLI::App& command) {
+  if (arguments.blendshapes.wanted) {
+    check_blendshape_options(command);
+    return solve_blendshapes_to_file({*arguments.inputs, arguments.run, arguments.blendshapes, arguments.output,
+                                      arguments.report, arguments.normals, arguments.json});
+  }
   SolveRequest& request = arguments.run.request;
   check_options_taken(command, arguments.owners, request);
   const auto given = [](const CLI::Option* option) { return option->count() > 0; };
@@ -369,6 +376,7 @@ void add_solve(CLI::App& app) {
   arguments->packing_options = add_packing_options(
       command, arguments->packing, {.quality = "--pack-quality", .max_error = "--pack-error", .group = kPackingGroup});
   arguments->packing_options.push_back(pack->group(kPackingGroup));
+  add_blendshape_options(command, arguments->blendshapes);
   arguments->owners = add_method_options(command, arguments->run.request);
   command.add_option("--normals", arguments->normals, "keep those of the input, smooth or flat (keep)")
       ->check(CLI::IsMember({"keep", "smooth", "flat"}));
@@ -390,6 +398,7 @@ Examples:
   sinew solve rest.obj frames.pc2 -o rig.glb --max-error 2 --report rig.json
   sinew solve walk.glb run.glb jump.glb -o rig.glb --frames ::2
   sinew solve walk.abc -o web.glb --bones 40 --target three)");
+  sinew solve face.glb -o rig.glb --blendshapes --sliders map.npz)");
   command.callback([arguments, &command] { run(*arguments, command); });
 }
 

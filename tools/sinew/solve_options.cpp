@@ -125,7 +125,7 @@ void add_shared_options(CLI::App& command, SolveRequest& request) {
           [&request](const std::string& text) {
             request.transforms = text == "rigid" ? Transforms::rigid : Transforms::affine;
           },
-          "rigid or affine bones (rigid; affine with kavan, sma and flats)")
+          "rigid or affine bones (rigid; affine with kavan, sma, flats and\n--blendshapes)")
       ->check(CLI::IsMember({"rigid", "affine"}));
   command
       .add_option_function<std::string>(

@@ -1,0 +1,45 @@
+#include <nlohmann/json.hpp>
+
+#include "cli/program.h"
+#include "sinew/io/blendshapes.h"
+#include "sinew/io/npz.h"
+
+/// solve --blendshapes, from the command line to its files.
+namespace sinew {
+namespace {
+
+using Sliders = Program;
+
+TEST_F(Sliders, FramesOrMorphTargetsBecomeARigThatFollowsSliders) {
+  const Result solved = run({"solve", "walk.pc2", "--blendshapes", "--bones", "8", "--influences", "4", "--quality",
+                             "fast", "--sliders", "map.npz", "--report", "report.json", "--json", "-o", "rig.glb"});
+  ASSERT_EQ(solved.status, 0) << solved.err;
+  const auto json = nlohmann::json::parse(solved.out);
+  EXPECT_EQ(json, nlohmann::json::parse(text_of(folder_ / "report.json")));
+  const std::size_t sliders = json["map"]["sliders"].size();
+  EXPECT_LE(json["map"]["entries"], 8 * sliders / 10);
+  EXPECT_GE(json["map"]["zeros"], 0.9);
+  EXPECT_EQ(json["map"]["errors"]["shapes"]["poses"], sliders);
+  EXPECT_EQ(json["map"]["errors"]["expressions"]["poses"], 200);
+  const Rig rig = read_rig(folder_ / "rig.glb");
+  EXPECT_EQ(read_sliders(folder_ / "rig.glb", rig).value().slider_count(), sliders);
+  EXPECT_EQ(rig.frame_count(), sliders + 1);
+  EXPECT_TRUE(fs::exists(folder_ / "map.npz"));
+}
+
+TEST_F(Sliders, WhatCannotBeIsRefusedAndNothingIsWritten) {
+  expect_refused(2, "--sparsity", {"solve", "walk.pc2", "--sparsity", "0.5", "-o", "rig.glb"});
+  expect_refused(2, "--sparsity", {"solve", "walk.pc2", "--blendshapes", "--sparsity", "1.5", "-o", "rig.glb"});
+  expect_refused(2, "--skeleton is not something",
+                 {"solve", "walk.pc2", "--blendshapes", "--skeleton", "-o", "rig.glb"});
+  expect_refused(2, "--max-error is not something",
+                 {"solve", "walk.pc2", "--blendshapes", "--max-error", "1", "-o", "rig.glb"});
+  expect_refused(2, "kept in .glb files", {"solve", "walk.pc2", "--blendshapes", "-o", "rig.fbx"});
+  expect_refused(2, "ends in .npz", {"solve", "walk.pc2", "--blendshapes", "--sliders", "map.txt", "-o", "rig.glb"});
+  expect_refused(2, "--influences all", {"solve", "walk.pc2", "--blendshapes", "--influences", "all", "-o", "rig.glb"});
+  ASSERT_EQ(run({"solve", "walk.pc2", "--bones", "4", "--quality", "fast", "-o", "plain.glb"}).status, 0);
+  expect_refused(3, "has no morph targets", {"solve", "plain.glb", "--blendshapes", "-o", "rig.glb"});
+}
+
+}  // namespace
+}  // namespace sinew
