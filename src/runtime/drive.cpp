@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "runtime/rotation_vector.h"
 #include "sinew/runtime/sinew_runtime.h"
 
 namespace {
@@ -51,24 +52,6 @@ Vector turn_between(const float* parent, const float* joint) {
   return {scale * q[0], scale * q[1], scale * q[2]};
 }
 
-/// The rotation matrix of a rotation vector, column by column.
-void rotation_of(const float* v, float* out) {
-  const float angle = std::sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
-  const float sine = angle > 1e-6F ? std::sin(angle) / angle : 1.0F;
-  const float half = 0.5F * angle;
-  const float half_sine = half > 1e-6F ? std::sin(half) / half : 1.0F;
-  const float cosine = 0.5F * half_sine * half_sine;  // (1 − cos angle) / angle²
-  const float c = 1 - cosine * angle * angle;
-  for (int i = 0; i < 3; ++i)
-    for (int j = 0; j < 3; ++j) out[3 * j + i] = cosine * v[i] * v[j] + (i == j ? c : 0.0F);
-  out[1] += sine * v[2];
-  out[2] -= sine * v[1];
-  out[3] -= sine * v[2];
-  out[5] += sine * v[0];
-  out[6] += sine * v[1];
-  out[7] -= sine * v[0];
-}
-
 void place(const sinew_drive& drive, float* palette) {
   float y[6];
   std::memcpy(y, drive.constant, sizeof y);
@@ -78,7 +61,7 @@ void place(const sinew_drive& drive, float* palette) {
     for (int i = 0; i < 6; ++i) y[i] += input.by[3 * i] * r.x + input.by[3 * i + 1] * r.y + input.by[3 * i + 2] * r.z;
   }
   float turn[9];
-  rotation_of(y + 3, turn);
+  sinew::runtime::rotation_of(y + 3, turn);
   // As the parent sees it: x -> Q (x - head) + head + way.
   float local[12];
   std::memcpy(local, turn, sizeof turn);

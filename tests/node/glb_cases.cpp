@@ -11,14 +11,17 @@
 #include "io/gltf_cases.h"
 #include "io/gltf_model.h"
 #include "sinew/core/error.h"
+#include "sinew/io/blendshapes.h"
 #include "sinew/io/gltf.h"
 #include "sinew/io/output_file.h"
 #include "sinew/pack/pack.h"
 #include "sinew/refine/corrections.h"
 #include "sinew/rework/bounds.h"
 #include "sinew/rework/lod.h"
+#include "sinew/solve/blendshapes.h"
 #include "sinew/solve/sma.h"
 #include "support/jointed_bar.h"
+#include "support/patch_face.h"
 
 namespace {
 
@@ -119,6 +122,24 @@ void write_reworked(const fs::path& folder) {
   describe(folder, "reworked-bounds", bounded, sinew::pose_all(rig), {}, rig.weights.influences);
 }
 
+/// Faces whose bones follow sliders, which players that do not know them show in the frames of the file.
+void write_faces(const fs::path& folder) {
+  const sinew::Blendshapes face = sinew::test::patch_face();
+  for (const bool affine : {false, true}) {
+    sinew::BlendshapeOptions options;
+    options.bones = 4;
+    options.influences = 4;
+    options.sparsity = 0.7;
+    options.transforms = affine ? sinew::Transforms::affine : sinew::Transforms::rigid;
+    sinew::FitReport report;
+    const sinew::SliderRig found = sinew::solve_blendshapes(face, options, report);
+    const std::vector<sinew::GltfExtension> extensions{sinew::sliders_extension(found.map)};
+    const std::string name = fmt::format("sliders-{}", affine ? "affine" : "rigid");
+    sinew::write_glb(folder / (name + ".glb"), found.rig, {}, extensions);
+    describe(folder, name, folder / (name + ".glb"), sinew::pose_all(found.rig), {}, found.rig.weights.influences);
+  }
+}
+
 /// Models from elsewhere, baked at their keys and, between keys, at 17 frames per second.
 void bake_models(const fs::path& folder, const fs::path& models) {
   std::vector<fs::path> files;
@@ -147,6 +168,7 @@ int main(int count, char** arguments) {
     }
     write_solved(arguments[1]);
     write_reworked(arguments[1]);
+    write_faces(arguments[1]);
     const char* data = std::getenv("SINEW_DATA");
     const fs::path models = fs::path(data != nullptr ? data : count > 2 ? arguments[2] : "") / "gltf";
     if (fs::is_directory(models)) bake_models(arguments[1], models);
