@@ -209,6 +209,7 @@ function showPlots(written) {
 }
 
 function goTo(frame) {
+  endSliders();
   state.frame = Math.min(model.frameCount - 1, Math.max(0, frame));
   const near = Math.round(shownFrame());
   if (state.color === 'error') paint();
@@ -279,6 +280,41 @@ function tick(now) {
   requestAnimationFrame(tick);
 }
 
+/** The face as sliders have it, until a frame is gone to or played. */
+function setSliders(values) {
+  setPlaying(false);
+  model.sliders.values.set(values);
+  model.sliders.acting = true;
+  showSliders();
+  stage.setFrame(shownFrame());
+}
+
+function endSliders() {
+  if (!model?.sliders?.acting) return;
+  model.sliders.acting = false;
+  model.sliders.values.fill(0);
+  showSliders();
+}
+
+const showSliders = () => [...$('sliders').children].forEach((item, s) => {
+  item.querySelector('input').value = String(model.sliders.values[s]);
+  item.querySelector('output').textContent = model.sliders.values[s].toFixed(2);
+});
+
+function listSliders() {
+  $('slider-group').hidden = !model.sliders;
+  $('sliders').replaceChildren(...(model.sliders?.names ?? []).map((name, s) => {
+    const input = Object.assign(document.createElement('input'), { type: 'range', min: '0', max: '1', step: '0.01', value: '0' });
+    input.addEventListener('input', () => setSliders(model.sliders.values.map((value, i) => (i === s ? Number(input.value) : value))));
+    const label = document.createElement('label');
+    label.append(Object.assign(document.createElement('span'), { textContent: name }), document.createElement('output'), input);
+    const item = document.createElement('li');
+    item.append(label);
+    return item;
+  }));
+  if (model.sliders) showSliders();
+}
+
 function setRank(rank) {
   model.shownRank = rank;
   $('rank-value').textContent = `${rank} of ${model.rank}`;
@@ -312,6 +348,7 @@ function show(parsed, original, report) {
   segmented('show', errors ? SHOW : SHOW.filter(([value]) => value === 'result'), setShow);
   $('show').hidden = !errors;
   segmented('color', COLOR.filter(([value]) => (value !== 'error' || errors) && (value !== 'look' || model.painted)), setColor);
+  listSliders();
   toggleButton('loop').hidden = model.clips.length < 2;
   state.bone = -1;
   showErrors();
@@ -354,6 +391,7 @@ function onKey(event) {
     return;
   }
   if (event.target.matches('input[type=search], input[type=number], select') || event.ctrlKey || event.metaKey || event.altKey || !model) return;
+  if (event.target.matches('input[type=search], #sliders input, select') || event.ctrlKey || event.metaKey || event.altKey || !model) return;
   const actions = {
     ' ': () => setPlaying(!state.playing), ArrowLeft: () => goTo(Math.round(state.frame) - 1), ArrowRight: () => goTo(Math.round(state.frame) + 1),
     Home: () => goTo(0), End: () => goTo(model.frameCount - 1), f: () => stage.fit(), b: () => toggle('bones'), w: () => toggle('wireframe'),
@@ -384,6 +422,7 @@ function wire() {
   $('scrub').addEventListener('input', () => { setPlaying(false); goTo(Number($('scrub').value)); });
   $('clip').addEventListener('change', () => goTo(model.clips[Number($('clip').value)].first));
   $('rank').addEventListener('input', () => setRank(Number($('rank').value)));
+  $('sliders-rest').addEventListener('click', () => setSliders(model.sliders.values.map(() => 0)));
   $('search').addEventListener('input', showBones);
   $('worst').addEventListener('click', goToWorst);
   $('picture').addEventListener('click', savePicture);
@@ -440,6 +479,7 @@ window.sinew = {
   step: (seconds) => { advance(seconds); return state.frame; },
   shownFrame: (playing) => { state.playing = playing; const frame = shownFrame(); state.playing = false; return frame; },
   heat, setShow, setColor, setRank, setPosing, pickBone, goToWorst, openFile,
+  heat, setShow, setColor, setRank, setSliders, pickBone, goToWorst, openFile,
   gpuPositions: () => stage.readBack(),
   gpuNormals: () => stage.readBack(true),
 };

@@ -2,6 +2,7 @@
 import { AnimationMixer, LoopOnce, Matrix4, Vector3, Vector4 } from 'three';
 import { MeshoptDecoder } from 'three/addons/libs/meshopt_decoder.module.js';
 import { GLTFLoader } from 'three/addons/loaders/GLTFLoader.js';
+import { readSliders } from './sliders.js';
 import { readTwoLayer } from './two_layer.js';
 
 /** Parses a GLB and resolves to a Model; rejects with an Error whose message is a sentence for the user. `ktx2` loads
@@ -21,6 +22,7 @@ export async function parseModel(buffer, name, ktx2) {
   model.bytes = buffer;
   model.nodeNumbers = model.bones.map(({ node }) => gltf.parser.associations.get(node)?.nodes);
   model.twoLayer = await readTwoLayer(gltf, model);
+  model.sliders = await readSliders(gltf, model);
   model.setFrame(0);
   return model;
 }
@@ -50,6 +52,7 @@ export class Model {
     this.#collectCorrections(meshes);
     this.#collectFrames(gltf);
     this.twoLayer = null;
+    this.sliders = null;
     this.matrices = new Float32Array(12 * this.bones.length);  // rows of 3×4, rest→posed
     this.coefficients = new Float32Array(this.rank);
     this.shownRank = this.rank;
@@ -221,7 +224,7 @@ export class Model {
     return here.time + (frame - f) * (next.time - here.time);
   }
 
-  /** Poses the bones at a fractional frame: fills `matrices` and `coefficients`. */
+  /** Poses the bones at a fractional frame, or by the sliders while they act: fills `matrices` and `coefficients`. */
   setFrame(frame) {
     const { clip } = this.frames[Math.min(this.frameCount - 1, Math.floor(frame))];
     if (clip !== this.activeClip) {
@@ -253,6 +256,12 @@ export class Model {
       for (let r = 0; r < 3; ++r)
         for (let c = 0; c < 4; ++c) this.matrices[12 * b + 4 * r + c] = e[4 * c + r];
     });
+    if (this.twoLayer?.motion) this.#poseMasters(frame);
+    if (this.sliders?.acting) this.sliders.pose(this.matrices);
+    for (let r = 0; r < this.rank; ++r) {
+      const owner = this.morphMeshes.find((mesh) => mesh.morphTargetInfluences?.length > r);
+      this.coefficients[r] = owner && r < this.shownRank ? owner.morphTargetInfluences[r] : 0;
+    }
   }
 
   // Bones of a two-layer model have a motion of their own, F×B×4 columns: between frames it is blended.
@@ -353,6 +362,10 @@ export class Model {
 
   /** Posed world position of a bone's joint. */
   jointPosition(b, target = new Vector3()) {
-    return target.setFromMatrixPosition(this.bones[b].node.matrixWorld);
+    if (!this.sliders?.acting) return target.setFromMatrixPosition(this.bones[b].node.matrixWorld);
+    const { x, y, z } = this.sliders.heads[b];
+    const m = this.matrices.subarray(12 * b, 12 * b + 12);
+    const row = (r) => m[4 * r] * x + m[4 * r + 1] * y + m[4 * r + 2] * z + m[4 * r + 3];
+    return target.set(row(0), row(1), row(2));
   }
 }

@@ -188,6 +188,38 @@ test('the shader adds the corrections of normals that the file has', async () =>
   await page.close();
 });
 
+for (const transforms of ['rigid', 'affine']) {
+  test(`sliders pose ${transforms} bones as the program does, and the clip has them back when it is gone to`, async () => {
+    const glb = join(folder, `sliders-${transforms}.glb`);
+    const html = join(folder, `sliders-${transforms}.html`);
+    run('solve', sequence, '-o', glb, '--blendshapes', '--bones', '8', '--influences', '8', '--transforms', transforms, '--sparsity', '0.5', '--quality', 'fast');
+    run('view', glb, '-o', html);
+    run('convert', glb, '-o', join(folder, 'sliders.pc2'));
+    const expected = readPc2(join(folder, 'sliders.pc2'));  // the rest pose, then each slider at 1
+    const { page, problems } = await open(html);
+    const apart = await page.evaluate(({ slider, wanted }) => {
+      const { model } = window.sinew;
+      window.sinew.goTo(0);
+      window.sinew.setSliders(model.sliders.values.map((_, s) => (s === slider ? 1 : 0)));
+      const shown = window.sinew.gpuPositions();
+      let largest = 0;
+      model.controlPoint.forEach((point, v) => { for (let c = 0; c < 3; ++c) largest = Math.max(largest, Math.abs(shown[3 * v + c] - wanted[3 * point + c])); });
+      return largest / model.diagonal;
+    }, { slider: 2, wanted: Array.from(expected.at(3)) });
+    assert.ok(apart < 1e-5, `${apart} of the diagonal`);
+    assert.equal(await page.locator('#sliders input').count(), expected.frames - 1);
+    await page.locator('#sliders input').nth(4).fill('0.5');
+    assert.deepEqual(await page.evaluate(() => [window.sinew.model.sliders.values[4], window.sinew.model.sliders.acting]), [0.5, true]);
+    await page.screenshot({ path: join(shots, `sliders-${transforms}.png`) });
+    await page.locator('#sliders-rest').click();
+    assert.equal(await page.evaluate(() => window.sinew.model.sliders.values.every((x) => x === 0)), true);
+    await page.evaluate(() => window.sinew.goTo(1));
+    assert.equal(await page.evaluate(() => window.sinew.model.sliders.acting), false);
+    assert.deepEqual(problems, []);
+    await page.close();
+  });
+}
+
 test('a corrupt file dropped on the page gives a sentence, and the page lives on', async () => {
   const html = join(folder, 'drop.html');
   run('view', solved('K4'), '-o', html);
@@ -196,6 +228,7 @@ test('a corrupt file dropped on the page gives a sentence, and the page lives on
   assert.match(await page.locator('#message').textContent(), /broken\.glb is not a glTF file/);
   await page.evaluate(() => window.sinew.goTo(2));
   assert.equal(await page.evaluate(() => window.sinew.state.frame), 2);
+  assert.equal(await page.locator('#slider-group').isVisible(), false, 'a rig without sliders shows none');
   await page.close();
 });
 
