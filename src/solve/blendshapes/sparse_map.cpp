@@ -372,4 +372,20 @@ void refit(const MapSums& sums, Transforms transforms, SparseMap& map) {
   }
 }
 
+void extrapolate(const MapSums& sums, const SparseMap& before, double share, Transforms transforms, SparseMap& map) {
+  for (int s = 0; s < sums.sliders(); ++s)
+    for (int b = 0; b < sums.bones(); ++b) {
+      if (!map.support[at(s)][at(b)] || !before.support[at(s)][at(b)]) continue;
+      auto block = map.E.block<3, 4>(3 * s, 4 * b);
+      Block on = block + share * (block - before.E.block<3, 4>(3 * s, 4 * b));
+      if (transforms == Transforms::rigid) {
+        const Eigen::Vector3d h = sums.centers.col(b);
+        const Eigen::Vector3d place = on * h.homogeneous();
+        const Eigen::Matrix3d turn = closest_rotation(on.leftCols<3>() + Eigen::Matrix3d::Identity());
+        on << turn - Eigen::Matrix3d::Identity(), place - (turn - Eigen::Matrix3d::Identity()) * h;
+      }
+      block = on;
+    }
+}
+
 }  // namespace sinew::blendshapes

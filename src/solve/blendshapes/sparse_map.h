@@ -41,4 +41,8 @@ void exchange_pairs(const MapSums& sums, Transforms transforms, std::vector<std:
 /// No slider is left worse than it was, unless it has lost a pair.
 void refit(const MapSums& sums, Transforms transforms, SparseMap& map);
 
+/// Moves the transforms of pairs that were there before on by `share` of the way from there to here; rigid ones stay
+/// so.
+void extrapolate(const MapSums& sums, const SparseMap& before, double share, Transforms transforms, SparseMap& map);
+
 }  // namespace sinew::blendshapes
