@@ -397,7 +397,7 @@ Examples:
   sinew solve horse-gallop -o horse.glb --bones 30
   sinew solve rest.obj frames.pc2 -o rig.glb --max-error 2 --report rig.json
   sinew solve walk.glb run.glb jump.glb -o rig.glb --frames ::2
-  sinew solve walk.abc -o web.glb --bones 40 --target three)");
+  sinew solve walk.abc -o web.glb --bones 40 --target three
   sinew solve face.glb -o rig.glb --blendshapes --sliders map.npz)");
   command.callback([arguments, &command] { run(*arguments, command); });
 }
