@@ -1,11 +1,11 @@
 // node picture.mjs PAGE.html OUT.png FRAME COLOUR: original and rig side by side, bones drawn; COLOUR is one of the page's
-// (look, clay, weights, error).
+// (look, clay, weights, error). A fifth argument, "jawOpen=0.8,browInnerUp=1", moves the sliders of a face: the rig alone.
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { chromium } from 'playwright-core';
 
-const [page, out, frame, color = 'weights'] = process.argv.slice(2);
+const [page, out, frame, color = 'weights', expression = ''] = process.argv.slice(2);
 const executablePath = ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find(existsSync);
 if (!executablePath || !existsSync(page)) {
   console.error(executablePath ? `picture: no ${page}; script/demo writes it` : 'picture: Chromium is not installed; script/bootstrap --full installs it');
@@ -18,13 +18,16 @@ const tab = await browser.newPage({ viewport: { width: 960, height: 400 }, devic
 await tab.goto(pathToFileURL(resolve(page)).href, { timeout: 120000 });
 await tab.evaluate(() => window.sinew.ready);
 await tab.addStyleTag({ content: '#panel, #transport { display: none }' });
-await tab.evaluate(([at, how]) => {
+await tab.evaluate(([at, how, moved]) => {
   window.dispatchEvent(new Event('resize'));
   window.sinew.setColor(how);
   window.sinew.goTo(at);
   window.sinew.stage.fit();
-}, [Number(frame), color]);
-if (await tab.evaluate(() => !window.sinew.stage.options.bones)) await tab.keyboard.press('b');
+  if (!moved) return;
+  const values = Object.fromEntries(moved.split(',').map((pair) => pair.split('=')));
+  window.sinew.setSliders(window.sinew.model.sliders.names.map((name) => Number(values[name] ?? 0)));
+}, [Number(frame), color, expression]);
+if (!expression && await tab.evaluate(() => !window.sinew.stage.options.bones)) await tab.keyboard.press('b');
 await tab.waitForTimeout(600);
 await tab.screenshot({ path: out });
 await browser.close();

@@ -283,6 +283,7 @@ function tick(now) {
 /** The face as sliders have it, until a frame is gone to or played. */
 function setSliders(values) {
   setPlaying(false);
+  if (posing.on) setPosing(false);
   model.sliders.values.set(values);
   model.sliders.acting = true;
   showSliders();
@@ -390,8 +391,7 @@ function onKey(event) {
     else posing.undo();
     return;
   }
-  if (event.target.matches('input[type=search], input[type=number], select') || event.ctrlKey || event.metaKey || event.altKey || !model) return;
-  if (event.target.matches('input[type=search], #sliders input, select') || event.ctrlKey || event.metaKey || event.altKey || !model) return;
+  if (event.target.matches('input[type=search], input[type=number], #sliders input, select') || event.ctrlKey || event.metaKey || event.altKey || !model) return;
   const actions = {
     ' ': () => setPlaying(!state.playing), ArrowLeft: () => goTo(Math.round(state.frame) - 1), ArrowRight: () => goTo(Math.round(state.frame) + 1),
     Home: () => goTo(0), End: () => goTo(model.frameCount - 1), f: () => stage.fit(), b: () => toggle('bones'), w: () => toggle('wireframe'),
@@ -478,8 +478,7 @@ window.sinew = {
   /** Plays for so many seconds and gives the frame. */
   step: (seconds) => { advance(seconds); return state.frame; },
   shownFrame: (playing) => { state.playing = playing; const frame = shownFrame(); state.playing = false; return frame; },
-  heat, setShow, setColor, setRank, setPosing, pickBone, goToWorst, openFile,
-  heat, setShow, setColor, setRank, setSliders, pickBone, goToWorst, openFile,
+  heat, setShow, setColor, setRank, setPosing, setSliders, pickBone, goToWorst, openFile,
   gpuPositions: () => stage.readBack(),
   gpuNormals: () => stage.readBack(true),
 };

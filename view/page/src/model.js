@@ -241,6 +241,7 @@ export class Model {
     }
     this.readNodes();
     if (this.twoLayer?.motion) this.#poseMasters(frame);
+    if (this.sliders?.acting) this.sliders.pose(this.matrices);
     for (let r = 0; r < this.rank; ++r) {
       const owner = this.morphMeshes.find((mesh) => mesh.morphTargetInfluences?.length > r);
       this.coefficients[r] = owner && r < this.shownRank ? owner.morphTargetInfluences[r] : 0;
@@ -256,12 +257,6 @@ export class Model {
       for (let r = 0; r < 3; ++r)
         for (let c = 0; c < 4; ++c) this.matrices[12 * b + 4 * r + c] = e[4 * c + r];
     });
-    if (this.twoLayer?.motion) this.#poseMasters(frame);
-    if (this.sliders?.acting) this.sliders.pose(this.matrices);
-    for (let r = 0; r < this.rank; ++r) {
-      const owner = this.morphMeshes.find((mesh) => mesh.morphTargetInfluences?.length > r);
-      this.coefficients[r] = owner && r < this.shownRank ? owner.morphTargetInfluences[r] : 0;
-    }
   }
 
   // Bones of a two-layer model have a motion of their own, F×B×4 columns: between frames it is blended.
