@@ -11,13 +11,10 @@
 #include "sinew/core/error.h"
 
 namespace sinew {
-namespace {
 
-[[noreturn]] void refuse(const SkinnedScene& scene, const std::string& sentence) {
+void refuse(const SkinnedScene& scene, const std::string& sentence) {
   throw Error(ErrorKind::input, fmt::format("{}: {}", scene.file, sentence));
 }
-
-}  // namespace
 
 std::string name_of(const SkinnedScene& scene, const Target& target) {
   const std::vector<std::string>& names = scene.points(scene.parts[target.part]).target_names;

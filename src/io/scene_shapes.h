@@ -9,6 +9,9 @@
 /// Morph targets of a scene as named shapes over all of its vertices.
 namespace sinew {
 
+/// Throws Error{input} with a sentence about the file.
+[[noreturn]] void refuse(const SkinnedScene& scene, const std::string& sentence);
+
 /// A morph target of a part.
 struct Target {
   std::size_t part = 0;

@@ -12,16 +12,11 @@
 
 #include "core/motion_check.h"
 #include "sinew/core/bounds.h"
-#include "sinew/core/error.h"
 
 namespace sinew {
 namespace {
 
 using Json = nlohmann::json;
-
-[[noreturn]] void refuse(const SkinnedScene& scene, const std::string& sentence) {
-  throw Error(ErrorKind::input, fmt::format("{}: {}", scene.file, sentence));
-}
 
 constexpr double kSameBone = 1e-6;  // relative: two meshes see a joint alike
 
