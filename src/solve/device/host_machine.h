@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <climits>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -13,15 +15,22 @@ namespace sinew::device {
 
 class HostMachine {
  public:
+  /// Memory is out after `most` requests; `alive` counts what is not given back.
+  explicit HostMachine(int most = INT_MAX, int* alive = nullptr) : left_(most), alive_(alive) {}
+
   std::string name() const { return "the processor in its place"; }
 
   void* allocate(std::size_t bytes) {
-    void* const memory = std::malloc(std::max<std::size_t>(bytes, 1));
+    void* const memory = left_-- > 0 ? std::malloc(std::max<std::size_t>(bytes, 1)) : nullptr;
     if (memory == nullptr) throw Failure("out of memory");
     std::memset(memory, 0xFF, bytes);  // numbers that are none: what is not written shows
+    if (alive_ != nullptr) ++*alive_;
     return memory;
   }
-  void release(void* memory) { std::free(memory); }
+  void release(void* memory) {
+    std::free(memory);
+    if (memory != nullptr && alive_ != nullptr) --*alive_;
+  }
   void up(void* to, const void* from, std::size_t bytes) {
     if (bytes != 0) std::memcpy(to, from, bytes);
   }
@@ -64,6 +73,10 @@ class HostMachine {
     VertexState state{};
     for (std::size_t i = 0; i < count; ++i) body(HoldingLane{}, i, numbers.data(), indices.data(), state);
   }
+
+ private:
+  int left_;
+  int* alive_;
 };
 
 using HostPasses = PassesOn<HostMachine>;

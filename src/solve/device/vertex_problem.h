@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "math/simplex_text.h"
 #include "solve/device/one_lane.h"
+#include "solve/device/vertex_support.h"
 
 /// The K-sparse simplex problem of one vertex [Le2014 §3.7] in one text for the processor and for a GPU.
 namespace sinew::device {
@@ -24,48 +24,25 @@ struct Bones {
   const double* diagonal;      // 10×padded
 };
 
-/// Numbers that all lanes of a vertex share.
-struct VertexState {
-  int count;  // of the support
-  int free;   // rows
-  double objective;
-  double scale;  // largest G_kk of the support: what tolerances refer to
-  int banned;
-  int exchanged;
-  double without;  // objective without the bone that is tried
-  int kept;        // bones that are left then
-  int saved_count;
-  int saved_free;
-  double saved_objective;
-  int best_count;
-  int tried_count;
-  double best_objective;
-};
-
 /// min |y − Σ w_b D_b u|² over K-sparse convex weights, for one vertex after another, in the caller's memory.
 ///
 /// In terms of G_jk = uᵀ M_jk u and g_j = uᵀ (DᵀY)_j the objective is wᵀ G w − 2 gᵀ w; rows of G are formed only for
 /// bones that are in the support.
 template <class Lanes>
-class VertexProblem {
+class VertexProblem : private VertexSupport {
  public:
   /// Memory for supports of up to `slots` - 1 bones (`slots` from 2 on): one more is there while bones are exchanged.
   static std::size_t doubles(std::size_t padded, std::size_t slots) {
-    return (holds(static_cast<int>(slots)) ? 3 + slots : 6 + 2 * slots - 2) * padded + slots * slots +
-           simplex::scratch_doubles(slots) + kLists * slots;
+    return doubles_of(padded, slots, holds(static_cast<int>(slots)));
   }
   static std::size_t integers(std::size_t slots) { return kIntegerLists * slots; }
 
   SINEW_TEXT VertexProblem(const Lanes& lanes, const Bones& bones, int influences, int slots, double* numbers,
                            int* integers, VertexState& state)
-      : lanes_(lanes),
+      : VertexSupport(bones.padded, slots, holds(slots), numbers, integers, state),
+        lanes_(lanes),
         bones_(bones),
-        influences_(smaller(influences, bones.count)),
-        slots_(slots),
-        n_(bones.padded),
-        numbers_(numbers),
-        integers_(integers),
-        s_(state) {
+        influences_(smaller(influences, bones.count)) {
     lanes_.each(slots_, [&](int r) { bone_in_row()[r] = -1; });
   }
 
@@ -235,50 +212,7 @@ class VertexProblem {
   SINEW_TEXT const double* monomials() const { return monomials_; }
 
  private:
-  static constexpr double kHuge = HUGE_VAL;
-  static constexpr int kMostHeld = 3;  // bones beside which registers hold what another would gain
-
-  /// Whether no support can have more bones than are held when one of them is left out.
-  SINEW_TEXT static bool holds(int slots) { return Lanes::kHolds && slots - 2 <= kMostHeld; }
-  static constexpr int kLists = 7;
-  static constexpr int kIntegerLists = 11;
-
-  // padded entries each
-  SINEW_TEXT double* g() const { return numbers_; }
-  SINEW_TEXT double* gradient() const { return numbers_ + n_; }
-  SINEW_TEXT double* diagonal() const { return numbers_ + 2 * n_; }
-  SINEW_TEXT double* slope() const { return numbers_ + 3 * n_; }
-  SINEW_TEXT double* schur() const { return numbers_ + 4 * n_; }
-  SINEW_TEXT double* reach() const { return numbers_ + 5 * n_; }
-  // What only exchanges need lies where others have had their use.
-  SINEW_TEXT double* total() const { return gradient(); }
-  SINEW_TEXT double* gains() const { return holds(slots_) ? gradient() : reach(); }
-  SINEW_TEXT double* rows() const { return numbers_ + (holds(slots_) ? 3 : 6) * n_; }
-  SINEW_TEXT double* solved() const { return rows() + slots_ * n_; }
-  // small ones
-  SINEW_TEXT double* small() const { return solved() + (holds(slots_) ? 0 : slots_ - 2) * n_; }
-  SINEW_TEXT double* simplex_numbers() const { return small() + slots_ * slots_; }
-  SINEW_TEXT double* list(int i) const { return simplex_numbers() + slots_ * (slots_ + 2 + i); }
-  SINEW_TEXT double* weights() const { return list(0); }
-  SINEW_TEXT double* small_g() const { return list(1); }
-  SINEW_TEXT double* base_weights() const { return list(2); }
-  SINEW_TEXT double* saved_weights() const { return list(3); }
-  SINEW_TEXT double* best_weights() const { return list(4); }
-  SINEW_TEXT double* inverse_column() const { return list(5); }
-  SINEW_TEXT double* inverse_total() const { return list(6); }
-  SINEW_TEXT int* bones_of() const { return integers_; }
-  SINEW_TEXT int* row_of() const { return integers_ + slots_; }
-  SINEW_TEXT int* bone_in_row() const { return integers_ + 2 * slots_; }
-  SINEW_TEXT int* free_rows() const { return integers_ + 3 * slots_; }
-  SINEW_TEXT int* base() const { return integers_ + 4 * slots_; }
-  SINEW_TEXT int* saved_bones() const { return integers_ + 5 * slots_; }
-  SINEW_TEXT int* saved_rows() const { return integers_ + 6 * slots_; }
-  SINEW_TEXT int* saved_free() const { return integers_ + 7 * slots_; }
-  SINEW_TEXT int* best_bones() const { return integers_ + 8 * slots_; }
-  SINEW_TEXT int* tried() const { return integers_ + 9 * slots_; }
-  SINEW_TEXT int* simplex_integers() const { return integers_ + 10 * slots_; }
-
-  SINEW_TEXT double* row(int slot) const { return rows() + row_of()[slot] * n_; }
+  SINEW_TEXT static bool holds(int slots) { return Lanes::kHolds && fits_registers(slots); }
 
   /// The bone that is best alone, of those other than `except`.
   SINEW_TEXT Lowest best_alone(int except, double bound) {
@@ -315,32 +249,9 @@ class VertexProblem {
     });
   }
 
-  /// By one lane.
-  SINEW_TEXT void leave(int slot) {
-    free_rows()[s_.free++] = row_of()[slot];
-    --s_.count;
-    bones_of()[slot] = bones_of()[s_.count];
-    row_of()[slot] = row_of()[s_.count];
-    weights()[slot] = weights()[s_.count];
-  }
-
   /// The exact simplex problem on the support; bones whose weight becomes zero leave it.
   SINEW_TEXT double solve_support() {
-    lanes_.alone([&] {
-      const int n = s_.count;
-      double scale = 0;
-      for (int a = 0; a < n; ++a) {
-        const double* r = row(a);
-        for (int b = 0; b < n; ++b) small()[a * n + b] = r[bones_of()[b]];
-        small_g()[a] = g()[bones_of()[a]];
-        scale = larger(scale, r[bones_of()[a]]);
-      }
-      s_.scale = scale;
-      s_.objective = simplex::solve(small(), n, small_g(), n, weights(), simplex_numbers(), simplex_integers());
-      for (int a = n - 1; a >= 0; --a) {
-        if (weights()[a] <= 0) leave(a);
-      }
-    });
+    lanes_.alone([&] { solve_small(); });
     return s_.objective;
   }
 
@@ -373,7 +284,7 @@ class VertexProblem {
   }
 
   SINEW_TEXT void find_gains(int m) {
-    if (!holds(slots_)) return gains_over_base(m);
+    if (!Lanes::kHolds || !held_) return gains_over_base(m);
     switch (m) {
       case 1:
         return gains_held<1>();
@@ -564,102 +475,6 @@ class VertexProblem {
     return false;
   }
 
-  /// Weights of the support without slot k, in base and base_weights. By one lane.
-  SINEW_TEXT void solve_without(int k) {
-    int m = 0;
-    for (int a = 0; a < s_.count; ++a) {
-      if (a != k) base()[m++] = a;
-    }
-    for (int a = 0; a < m; ++a) {
-      const double* r = row(base()[a]);
-      for (int b = 0; b < m; ++b) small()[a * m + b] = r[bones_of()[base()[b]]];
-      small_g()[a] = g()[bones_of()[base()[a]]];
-      base_weights()[a] = weights()[base()[a]];
-    }
-    s_.without = simplex::solve(small(), m, small_g(), m, base_weights(), simplex_numbers(), simplex_integers());
-    int kept = 0;
-    for (int a = 0; a < m; ++a) {
-      if (base_weights()[a] > 0) {
-        base()[kept] = base()[a];
-        base_weights()[kept++] = base_weights()[a];
-      }
-    }
-    s_.kept = kept;
-  }
-
-  /// Setting weight k to zero while the others readjust (signs ignored) costs w_k² / (H⁻¹)_kk, H the Hessian on
-  /// Σ w = 1. By one lane.
-  SINEW_TEXT int cheapest_to_drop() {
-    const int m = s_.count - 1;
-    const double* last = row(m);
-    const int r = bones_of()[m];
-    double* const L = small();
-    double* const column = inverse_column();
-    double* const total = inverse_total();
-    double largest = 0;
-    for (int a = 0; a < m; ++a) {
-      const double* row_a = row(a);
-      for (int b = 0; b <= a; ++b) {
-        const int j = bones_of()[b];
-        L[a * m + b] = row_a[j] - row_a[r] - last[j] + last[r];
-      }
-      largest = larger(largest, L[a * m + a]);
-    }
-    const double ridge = 1e-12 * largest + 1e-300;
-    for (int a = 0; a < m; ++a) {
-      for (int b = 0; b < a; ++b) {
-        double value = L[a * m + b];
-        for (int c = 0; c < b; ++c) value -= L[a * m + c] * L[b * m + c];
-        L[a * m + b] = value / L[b * m + b];
-      }
-      double pivot = L[a * m + a] + ridge;
-      for (int c = 0; c < a; ++c) pivot -= L[a * m + c] * L[a * m + c];
-      L[a * m + a] = std::sqrt(larger(pivot, ridge));
-    }
-    // Column a of L⁻¹; (H⁻¹)_aa is its squared norm.
-    double best_cost = kHuge;
-    int best = 0;
-    simplex::fill(total, m, 0.0);
-    for (int a = 0; a < m; ++a) {
-      double norm = 0;
-      for (int i = a; i < m; ++i) {
-        double value = i == a ? 1.0 : 0.0;
-        for (int c = a; c < i; ++c) value -= L[i * m + c] * column[c];
-        column[i] = value / L[i * m + i];
-        norm += column[i] * column[i];
-        total[i] += column[i];
-      }
-      const double cost = weights()[a] * weights()[a] / norm;
-      if (cost < best_cost) best_cost = cost, best = a;
-    }
-    double norm = 0;  // of the eliminated bone: 1ᵀ H⁻¹ 1
-    for (int i = 0; i < m; ++i) norm += total[i] * total[i];
-    if (weights()[m] * weights()[m] / norm < best_cost) best = m;
-    return best;
-  }
-
-  /// By one lane, as the next two.
-  SINEW_TEXT void keep_best() {
-    s_.best_count = s_.count;
-    s_.best_objective = s_.objective;
-    for (int a = 0; a < s_.count; ++a) {
-      best_weights()[a] = weights()[a];
-      best_bones()[a] = bones_of()[a];
-    }
-  }
-
-  SINEW_TEXT void save() {
-    s_.saved_count = s_.count;
-    s_.saved_objective = s_.objective;
-    s_.saved_free = s_.free;
-    for (int a = 0; a < s_.count; ++a) {
-      saved_weights()[a] = weights()[a];
-      saved_bones()[a] = bones_of()[a];
-      saved_rows()[a] = row_of()[a];
-    }
-    for (int r = 0; r < s_.free; ++r) saved_free()[r] = free_rows()[r];
-  }
-
   SINEW_TEXT void take_best() {
     lanes_.alone([&] {
       while (s_.count > 0) leave(s_.count - 1);
@@ -671,17 +486,7 @@ class VertexProblem {
 
   /// Buffers of the saved support that a newcomer took in the meantime are filled again.
   SINEW_TEXT void restore() {
-    lanes_.alone([&] {
-      s_.count = s_.saved_count;
-      s_.objective = s_.saved_objective;
-      s_.free = s_.saved_free;
-      for (int a = 0; a < s_.count; ++a) {
-        weights()[a] = saved_weights()[a];
-        bones_of()[a] = saved_bones()[a];
-        row_of()[a] = saved_rows()[a];
-      }
-      for (int r = 0; r < s_.free; ++r) free_rows()[r] = saved_free()[r];
-    });
+    lanes_.alone([&] { take_saved(); });
     for (int a = 0; a < s_.count; ++a) {
       const int r = row_of()[a];
       const int bone = bones_of()[a];
@@ -698,11 +503,6 @@ class VertexProblem {
   const Lanes lanes_;
   const Bones bones_;
   const int influences_;
-  const int slots_;
-  const int n_;
-  double* const numbers_;
-  int* const integers_;
-  VertexState& s_;
   double ridge_ = 0;
   double monomials_[kMonomials] = {};
   const double* pull_ = nullptr;

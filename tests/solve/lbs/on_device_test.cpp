@@ -234,6 +234,33 @@ INSTANTIATE_TEST_SUITE_P(StandIn, OnDevice, testing::Values(Kind::stand_in));
 INSTANTIATE_TEST_SUITE_P(Cuda, OnDevice, testing::Values(Kind::cuda));
 #endif
 
+TEST(DeviceMemory, WhereverItEndsAFailureIsThrownAndAllIsGivenBack) {
+  const Sequence input = sequence();
+  const Problem problem(input, {0.05, 1, 1});
+  const Eigen::MatrixXd D = random_motions(problem, kBones, 3);
+  const SparseWeights weights(problem.vertex_count(), 4);
+  Eigen::MatrixXd S(D.cols(), D.cols()), C(D.rows(), D.cols());
+  int alive = 0;
+  int failures = 0;
+  bool done = false;
+  while (!done) {
+    ASSERT_LT(failures, 1000);
+    try {
+      device::HostPasses passes(vertices_of(problem), failures, &alive);
+      passes.set_weights({4, weights.count.data(), weights.bone.data(), weights.value.data()});
+      device::Sums sums{S.data(), C.data(), 0, 0};
+      passes.solve({kBones, D.data()}, {}, sums);
+      passes.accept();
+      passes.solve({kBones, D.data()}, {}, sums);
+      done = true;
+    } catch (const device::Failure&) {
+      ++failures;
+    }
+    ASSERT_EQ(alive, 0) << failures;
+  }
+  EXPECT_GT(failures, 20);
+}
+
 TEST(DeviceOption, NumbersOfGpusThatAreNotThereAreRefused) {
   const Sequence input = sequence();
   Problem problem(input);
