@@ -213,6 +213,7 @@ function goTo(frame) {
   state.frame = Math.min(model.frameCount - 1, Math.max(0, frame));
   const near = Math.round(shownFrame());
   if (state.color === 'error') paint();
+  if (posing.on) posing.restore();
   stage.setFrame(shownFrame());
   if (posing.on) posing.start();
   $('scrub').value = String(near);

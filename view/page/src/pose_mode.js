@@ -39,11 +39,11 @@ export class PoseMode {
 
   /** A new model: nothing of the old one stays. */
   setModel(model) {
+    this.setOn(false);
     this.model = model;
     this.nodes = model.bones.map((bone) => bone.node);
     this.keys = [];
     this.bone = -1;
-    this.setOn(false);
   }
 
   /** Why a model cannot be posed; empty where it can. */
@@ -54,11 +54,17 @@ export class PoseMode {
   }
 
   setOn(on) {
+    if (this.on) this.restore();
     this.on = on && this.model && !this.reason;
     if (on && !this.on) this.hooks.said(this.reason);
     this.element.hidden = !this.on;
     if (this.on) this.start();
     else this.gizmo.detach();
+  }
+
+  /** Gives the nodes back as posing found them: an animation sets only what has changed since it set it last. */
+  restore() {
+    applyPose(this.nodes, this.first);
   }
 
   /** Poses begin at what the model shows now. */
