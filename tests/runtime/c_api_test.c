@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "sinew/runtime/sinew_runtime.h"
+#include "sinew/runtime/sinew_sliders.h"
 
 int sinew_c_api_test(void) {
   const float affines[24] = {1, 0, 0, 0, 1, 0, 0, 0, 1, 10, 0, 0, 0, 1, 0, -1, 0, 0, 0, 0, 1, 0, 20, 0};
