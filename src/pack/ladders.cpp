@@ -28,6 +28,11 @@ double largest(const std::vector<float>& track) {
   return out;
 }
 
+/// The most bits behind the point that leave numbers up to `largest` within what the code of two layers can hold.
+int bits_for(double largest, int most) {
+  return std::clamp(21 - exponent_of(largest), 0, most);
+}
+
 /// A ladder whose first rung is `base`; others are added to it.
 Ladder ladder(const char* name, const Precision& base, std::string text, Apply apply) {
   return {name, apply, {{base, 0, 0, 0, std::move(text)}}, 0};
@@ -152,9 +157,17 @@ Precision finest(const Rig& rig) {
   }
   out.round_translations = out.round_scales = true;
   out.morph_levels = 32767;
-  out.coefficient_bits = 14;
-  out.dictionary_bits = 14;
-  out.layer_motion_bits = 18;
+  if (!rig.two_layer) return out;
+  const double size = std::ldexp(1.0, exponent_of(bounding_box_diagonal(rig.rest.positions)));
+  double motion = 0;
+  for (std::size_t f = 0; f < rig.frame_count(); ++f)
+    for (std::size_t b = 0; b < rig.bone_count(); ++b) {
+      const Eigen::Matrix<double, 3, 4> T = rig.motion(f, b).cast<double>();
+      motion = std::max({motion, T.leftCols<3>().cwiseAbs().maxCoeff(), T.col(3).cwiseAbs().maxCoeff() / size});
+    }
+  out.coefficient_bits = bits_for(largest(rig.two_layer->coefficients.values), 14);
+  out.dictionary_bits = bits_for(largest(rig.two_layer->dictionary.values), 14);
+  out.layer_motion_bits = bits_for(motion, 18);
   return out;
 }
 

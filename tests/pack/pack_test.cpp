@@ -154,7 +154,9 @@ TEST(Pack, KeysThatInterpolationReplacesAreLeftOut) {
   const Rig wild = test::random_rig(30, 4, 3, 40, Transforms::rigid);
   pack_glb(wild, nullptr, {}, report);
   for (const PackedPart& part : report.parts)
-    if (part.name == "key times") EXPECT_EQ(part.precision, "all keys");
+    if (part.name == "key times") {
+      EXPECT_EQ(part.precision, "all keys");
+    }
 }
 
 TEST(Pack, MeshesThatFollowTooManyBonesAreCut) {
@@ -257,6 +259,17 @@ TEST(PackTwoLayers, TheModelAloneIsPosedAsItsReportSays) {
     options.threads = 3;
     EXPECT_EQ(pack_glb(rig, nullptr, options, report), bytes);
   }
+}
+
+TEST(PackTwoLayers, BonesThatStretchFarFit) {
+  Rig rig = layered_rig();
+  for (std::size_t f = 0; f < rig.frame_count(); ++f) rig.motion(f, 2) = 70 * rig.motion(f, 2);
+  PackOptions options;
+  options.only_two_layer = true;
+  options.quality = PackQuality::low;
+  PackReport report;
+  const std::vector<std::byte> bytes = pack_glb(rig, nullptr, options, report);
+  EXPECT_LE(errors_of(bytes, pose_all(rig)).e_rms, report.allowed_e_rms);
 }
 
 TEST(PackTwoLayers, OneOrTheOtherIsAskedForOrRefused) {
