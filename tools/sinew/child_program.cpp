@@ -10,10 +10,9 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <sstream>
 
+#include "inputs.h"
 #include "sinew/core/error.h"
 
 namespace sinew::tool {
@@ -39,11 +38,6 @@ class Streams {
  private:
   posix_spawn_file_actions_t actions_{};
 };
-
-std::string text_of(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
 
 /// The last sentence, without the name of the program in front and without the hint that follows wrong usage.
 std::string last_sentence(const std::string& text) {
@@ -87,8 +81,8 @@ ChildResult ChildPrograms::run(const std::vector<std::string>& words, const std:
   }
   ChildResult result;
   result.status = WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
-  result.out = text_of(out);
-  result.error = last_sentence(text_of(err));
+  result.out = read_text(out);
+  result.error = last_sentence(read_text(err));
   result.seconds = static_cast<double>(used.ru_utime.tv_sec) + 1e-6 * static_cast<double>(used.ru_utime.tv_usec);
   std::error_code ignored;
   std::filesystem::remove(out, ignored);

@@ -8,6 +8,7 @@
 
 #include "interrupt.h"
 #include "sinew/core/error.h"
+#include "sinew/io/output_file.h"
 #include "text_options.h"
 
 namespace sinew::tool {
@@ -45,6 +46,11 @@ std::string sequence_help() {
 
 std::string rig_inputs() {
   return one_of(extensions_for(FileUse::read_rig));
+}
+
+std::string read_text(const std::filesystem::path& path) {
+  const std::vector<std::byte> bytes = read_file(path);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 std::vector<std::filesystem::path> files_named(const SequenceInputs& inputs) {

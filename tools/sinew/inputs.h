@@ -42,6 +42,9 @@ inline constexpr bool kFilesBesideMemory = false;
 inline constexpr bool kFilesBesideMemory = true;
 #endif
 
+/// The bytes of a file as text. Throws Error{input}.
+std::string read_text(const std::filesystem::path& path);
+
 /// Every file that is named as an input: the sequences and, where it is a file, the rest pose.
 std::vector<std::filesystem::path> files_named(const SequenceInputs& inputs);
 

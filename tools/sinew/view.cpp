@@ -64,11 +64,6 @@ void fit_into(double most, double others, PageOptions& options) {
              options.frame_step > 1 ? fmt::format(", one in {} frames", options.frame_step) : "");
 }
 
-std::string text_of(const std::filesystem::path& path) {
-  const std::vector<std::byte> bytes = read_file(path);
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 void run(const ViewRequest& request) {
   std::vector<std::filesystem::path> inputs = files_named(request.against);
   inputs.push_back(request.model);
@@ -78,7 +73,7 @@ void run(const ViewRequest& request) {
   const std::vector<std::byte> glb = glb_of(request.model);
   PageOptions options;
   options.name = request.model.filename().string();
-  if (!request.report.empty()) options.report = text_of(request.report);
+  if (!request.report.empty()) options.report = read_text(request.report);
   std::optional<Sequence> original;
   if (!request.against.paths.empty()) {
     original = read_inputs(request.against);
