@@ -201,4 +201,4 @@ def test_reprs_say_what_there_is(rig, sequence):
     assert repr(sequence) == "Sequence('limb', 113 vertices, 112 faces, 9 frames)"
     assert repr(rig).startswith("Rig(113 vertices, 3 rigid bones, ")
     assert "E_RMS" in repr(rig)
-    assert repr(rig.report).startswith("Report(method: ssdr, bones_asked: 3, bones: 3, termination: ")
+    assert repr(rig.report).startswith("Report(method: ssdr, bones_asked: 3, bones: 3, device: ") and ", termination: " in repr(rig.report)

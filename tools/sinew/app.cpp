@@ -48,7 +48,7 @@ void add_app(CLI::App& app) {
   command.footer(R"(The page is one file: open it from disk or put it on any server. What is dropped on it stays in it.
 'script/app' writes and serves it on this machine.
 
-Example:
+Examples:
   sinew app -o site)");
   command.callback([folder] { run(*folder); });
 }
