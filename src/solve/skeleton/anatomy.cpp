@@ -13,7 +13,6 @@ namespace sinew::skeleton {
 namespace {
 
 // Lengths: the radius of the mesh is 1. Ratios: of the larger to the smaller.
-constexpr double kOneSide = 0.75;       // of a limb's surface, at least
 constexpr double kMirroredSize = 2;     // most ratio of area, and of reach, of a pair that mirrors
 constexpr double kMirroredPlace = 0.3;  // most distance of its joint and its tip from the other's image, on average
 constexpr double kAlikeArea = 1.6;      // most ratios of a pair that is told by size alone

@@ -5,6 +5,9 @@
 
 namespace sinew::skeleton {
 
+/// A bone lies on one side of a plane where at least this share of its surface does.
+inline constexpr double kOneSide = 0.75;
+
 /// What each bone moves, at rest: problem's units.
 struct BoneShapes {
   Eigen::VectorXd area;     // B; of the surface, by weights; 1 for every vertex where there are no faces

@@ -65,7 +65,6 @@ std::vector<std::string> names_of(const Described& skeleton) {
       out[at(b)] = fmt::format("bone_{:02}_{}", std::min(b, p), on_left ? "L" : "R");
       continue;
     }
-    constexpr double kOneSide = 0.75;
     const double share = left > 0 ? skeleton.shapes.left[b] : 1 - skeleton.shapes.left[b];
     const char* side = share >= kOneSide ? "_L" : share <= 1 - kOneSide ? "_R" : "";
     out[at(b)] = b == 0 ? "root" : fmt::format("bone_{:02}{}", b, skeleton.plane ? side : "");
