@@ -115,12 +115,9 @@ Json facts_of(const std::optional<ErrorsBetween>& between) {
 }
 
 Json facts_of(const FitReport& report) {
-  Json out{{"method", report.method},
-           {"bones_asked", report.bones_asked},
-           {"bones", report.bones},
-           {"device", report.device},
-           {"remark", report.remark},
-           {"termination", to_string(report.termination)}};
+  Json out{{"method", report.method}, {"bones_asked", report.bones_asked},
+           {"bones", report.bones},   {"device", report.device},
+           {"remark", report.remark}, {"termination", to_string(report.termination)}};
   Json iterations = Json::array();
   for (const IterationRecord& record : report.iterations)
     iterations.push_back({{"e_rms", record.e_rms}, {"seconds", record.seconds}});

@@ -371,8 +371,8 @@ void add_solve(CLI::App& app) {
   command.add_option("--corrections", arguments->run.corrections, "Rank of corrections added to the rest pose (0)")
       ->check(CLI::Range(0, 1000));
   add_rig_options(command, *arguments);
-  auto* const pack = command.add_flag("--pack", arguments->pack,
-                                      "The smallest file for engines; so does each of the options below");
+  auto* const pack =
+      command.add_flag("--pack", arguments->pack, "The smallest file for engines; so does each of the options below");
   arguments->packing_options = add_packing_options(
       command, arguments->packing, {.quality = "--pack-quality", .max_error = "--pack-error", .group = kPackingGroup});
   arguments->packing_options.push_back(pack->group(kPackingGroup));
