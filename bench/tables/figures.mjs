@@ -99,7 +99,7 @@ function overhead(rows) {
 const NOT_HERE = [
   '| figure | why it is not here |', '|---|---|',
   '| James & Twigg 2005, Figure 7: sorted weights | a sweep measures rigs, it does not list weights |',
-  '| Slides of 2012: Levenberg–Marquardt on the bones as the comparison | bones are fitted one by one here too; there is no other solver of that step for rigid bones |',
+  '| Slides of 2012: Levenberg–Marquardt on the bones as the comparison | one step, not a rig: a table in [ssdr.md](algorithms/ssdr.md#speed) |',
   '| Le 2013, Figure 9: time against vertices × frames | another sequence for each point; the seconds of each are in [results.md](results.md#ld13-3) |',
   '| Le 2013, Figure 10: frames per second on a GPU of 2011 | [cuda.md](cuda.md) and [runtime.md](runtime.md) have ours |',
   '| Liu 2020, Figure 3: random flats in 24 dimensions | a test of an optimiser without any mesh |',
