@@ -53,9 +53,14 @@ bool same_bits(const Rig& a, const Rig& b) {
 
 /// One weights pass alone, from trajectories on the device to sums on the host.
 void time_pass(const Sequence& sequence, const Device& device, int bones) {
+  const double start = now_seconds();
   lbs::Problem problem(sequence, {0.01, 0, 1});
+  const double made = now_seconds();
   lbs::put_on_device(device, problem);
+  const double there = now_seconds();
   const lbs::MotionClusters clusters = lbs::cluster_by_motion(problem, static_cast<std::size_t>(bones));
+  fmt::print("  trajectories {:.1f} ms, to the GPU {:.1f} ms, clusters {:.1f} ms\n", 1e3 * (made - start),
+             1e3 * (there - made), 1e3 * (now_seconds() - there));
   lbs::FitState state;
   state.D = clusters.D;
   state.weights = lbs::weights_of(clusters, 4);
@@ -69,9 +74,9 @@ void time_pass(const Sequence& sequence, const Device& device, int bones) {
     pass.swap_period = period;
     std::vector<double> seconds;
     for (int round = 0; round < 21; ++round) {
-      const double start = now_seconds();
+      const double before = now_seconds();
       resident.pass(gram, pass, state.sums);
-      seconds.push_back(now_seconds() - start);
+      seconds.push_back(now_seconds() - before);
     }
     fmt::print("  a weights pass {}: {:.3f} ms; {} rows, {} vertices, {} bones\n",
                period == 1 ? "in which all try exchanges" : "without exchanges", 1e3 * median(seconds),
