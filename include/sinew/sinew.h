@@ -21,6 +21,7 @@
 #include "sinew/core/paged_memory.h"
 #include "sinew/core/progress.h"
 #include "sinew/core/quality.h"
+#include "sinew/core/ranks.h"
 #include "sinew/core/rig.h"
 #include "sinew/core/sequence.h"
 #include "sinew/core/sliders.h"

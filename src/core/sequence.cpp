@@ -118,9 +118,12 @@ Frames Frames::range(std::size_t first, std::size_t count) const {
 
 void Frames::check_finite(const std::string& name) const {
   if (pages_ && pages_->known_finite()) return;
+  const VertexRange own = ranks().own(vertices_);
+  const auto first = static_cast<Eigen::Index>(3 * own.first);
+  const auto last = static_cast<Eigen::Index>(3 * own.last);
   for (std::size_t f = 0; f < frames_; ++f) {
     const ConstPointsMap frame = (*this)[f];
-    for (Eigen::Index i = 0; i < frame.size(); ++i)
+    for (Eigen::Index i = first; i < last; ++i)
       if (!std::isfinite(frame.data()[i]))
         refuse(fmt::format("{}: frame {}, vertex {}: position is not finite", name, f, i / 3));
   }
@@ -132,8 +135,9 @@ void for_each_slab(const Frames& frames, std::size_t step,
   if (frames.paging() == nullptr) return body(frames, 0);
   const std::size_t room = frames.paging()->memory / 4 / (12 * frames.count());
   const std::size_t width = std::max<std::size_t>(1, room / step) * step;
-  for (std::size_t first = 0; first < frames.vertex_count(); first += width)
-    body(frames.slab(first, std::min(width, frames.vertex_count() - first)), first);
+  const VertexRange held = frames.ranks().held(frames.vertex_count(), step);
+  for (std::size_t first = held.first; first < held.last; first += width)
+    body(frames.slab(first, std::min(width, held.last - first)), first);
 }
 
 std::vector<double> uniform_times(std::size_t frames, double seconds_per_frame) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "math/parallel.h"
 
@@ -38,6 +39,7 @@ EdgeWeights graph_laplacian(const Adjacency& adjacency) {
 }
 
 EdgeWeights rigidness_laplacian(const Sequence& sequence, const Adjacency& adjacency, double floor, int threads) {
+  Ranks& ranks = sequence.frames.ranks();
   const std::size_t edges = adjacency.neighbors.size();
   const ConstPointsMap rest(sequence.rest.positions.data(), 3, sequence.rest.positions.cols());
   std::vector<double> deviation(edges, 0);  // sum over frames of squared changes, then their RMS
@@ -45,18 +47,25 @@ EdgeWeights rigidness_laplacian(const Sequence& sequence, const Adjacency& adjac
   for (std::size_t v = 0; v < adjacency.vertex_count(); ++v)
     for (std::size_t e = adjacency.starts[v]; e < adjacency.starts[v + 1]; ++e)
       length[e] = edge_length(rest, static_cast<Eigen::Index>(v), adjacency.neighbors[e]);
+  const VertexRange own = ranks.own(adjacency.vertex_count());
   for (std::size_t first = 0; first < sequence.frame_count(); first += kFramesTogether) {
     std::vector<ConstPointsMap> frames;
     for (std::size_t f = first; f < std::min(first + kFramesTogether, sequence.frame_count()); ++f)
       frames.push_back(sequence.frames[f]);
-    parallel_for(adjacency.vertex_count(), 256, threads, [&](std::size_t begin, std::size_t end) {
+    parallel_for(own.count(), 256, threads, [&](std::size_t begin, std::size_t end) {
       for (const ConstPointsMap& frame : frames)
-        for (std::size_t v = begin; v < end; ++v)
+        for (std::size_t v = own.first + begin; v < own.first + end; ++v)
           for (std::size_t e = adjacency.starts[v]; e < adjacency.starts[v + 1]; ++e) {
             const double change = edge_length(frame, static_cast<Eigen::Index>(v), adjacency.neighbors[e]) - length[e];
             deviation[e] += change * change;
           }
     });
+  }
+  for (int r = 0; r < ranks.count(); ++r) {
+    const VertexRange theirs = ranks.vertices_of(r, adjacency.vertex_count());
+    const std::size_t start = adjacency.starts[theirs.first];
+    ranks.share_from(
+        r, std::as_writable_bytes(std::span(deviation).subspan(start, adjacency.starts[theirs.last] - start)));
   }
   double squares = 0;
   for (const double l : length) squares += l * l;

@@ -9,11 +9,14 @@
 
 namespace sinew {
 
+class Ranks;
+
 /// What to do with numbers that memory has no room for.
 struct Paging {
   std::size_t most = std::numeric_limits<std::size_t>::max();  // frames of more bytes than this are kept in a file
   std::size_t memory = std::size_t{1} << 28;  // bytes of such frames, and of what is made of them, at a time
   std::filesystem::path scratch;              // folder for files that nobody else sees; empty: the system's
+  Ranks* ranks = nullptr;                     // that share the vertices of such frames; null: none others
 };
 
 /// Bytes of a file as memory: they come when they are looked at, and go again when they are released.

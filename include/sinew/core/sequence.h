@@ -12,6 +12,7 @@
 
 #include "sinew/core/mesh.h"
 #include "sinew/core/paged_memory.h"
+#include "sinew/core/ranks.h"
 #include "sinew/core/types.h"
 
 namespace sinew {
@@ -56,6 +57,8 @@ class Frames {
 
   /// How frames that are in a file are worked on; null where they are in memory.
   const Paging* paging() const { return pages_ ? &pages_->paging() : nullptr; }
+  /// Who shares the vertices of frames in a file.
+  Ranks& ranks() const { return paging() != nullptr && paging()->ranks != nullptr ? *paging()->ranks : alone(); }
   void set_paging_memory(std::size_t bytes) {
     if (pages_) pages_->set_memory(bytes);
   }
@@ -64,7 +67,8 @@ class Frames {
   /// Frames [first, first + count): those of a file stay where they are.
   Frames range(std::size_t first, std::size_t count) const;
 
-  /// Throws Error{input} naming the first frame and vertex whose position is not finite. A file is looked at once.
+  /// Throws Error{input} naming the first frame and vertex whose position is not finite. A file is looked at once, and
+  /// of one that ranks share each looks at its own vertices.
   void check_finite(const std::string& name) const;
 
   friend bool operator==(const Frames& a, const Frames& b) {
@@ -84,7 +88,8 @@ class Frames {
 };
 
 /// Calls body(part, first) for slabs of vertices one after another: part holds vertices first, first + 1, … over all
-/// frames. Frames in memory are one slab; of those in a file a multiple of `step` vertices is read at a time.
+/// frames. Frames in memory are one slab; of those in a file a multiple of `step` vertices is read at a time, and only
+/// those that this rank holds.
 void for_each_slab(const Frames& frames, std::size_t step, const std::function<void(const Frames&, std::size_t)>& body);
 
 /// A contiguous range of frames that belongs together, e.g. one of several animations of a character.

@@ -41,6 +41,7 @@ void step(const Problem& problem, const RunOptions& options, int iteration, cons
   pass.smoothing = options.smoothing;
   pass.locked = options.locked_vertices;
   pass.keep_weights = !options.update_weights;
+  pass.shared = options.smoothing.strength > 0;  // neighbours pull
   if (resident.moves_bones()) {
     resident.iterate(problem, start, centers, pass, options.bones, state);
   } else {
@@ -56,6 +57,13 @@ void step(const Problem& problem, const RunOptions& options, int iteration, cons
   state.value = state.squares + smoothness_value(problem, options.smoothing, state.weights);
   if (options.work != nullptr)
     options.work->done += iteration_work(problem, state.bones(), options.influences, state.sums.exchanges);
+}
+
+/// What ranks know of their own vertices alone while they iterate.
+void share_fit(const Problem& problem, FitState& state) {
+  share_weights(problem, state.weights);
+  if (state.sums.residual.size() == problem.vertex_count())
+    problem.ranks().share(state.sums.residual.data(), 1, problem.vertex_count());
 }
 
 /// What a run carries from iteration to iteration beside the state.
@@ -87,6 +95,7 @@ RunPlace saved_run(const Problem& problem, const SolveState& saved, FitState& st
   PassOptions pass;
   pass.influences = state.weights.capacity;
   pass.keep_weights = true;
+  pass.shared = false;
   weights_pass(problem, bone_gram(problem, state.D), pass, state.weights, state.sums);
   state.sums.residual = residual;
   return place;
@@ -135,6 +144,7 @@ RunEnd iterate(const Problem& problem, const RunOptions& options, RunPlace place
     history.push_back(state.value);
     keep(options.checkpoint, options.phase, iteration + 1, [&](SavedArrays& arrays) {
       resident.fetch(state);
+      share_fit(problem, state);
       save_run(state, place, arrays);
     });
     if (options.after && !options.after(state)) return RunEnd::stopped;
@@ -171,6 +181,7 @@ RunEnd run(const Problem& problem, const RunOptions& options, FitState& state) {
   ResidentWeights resident(problem, options, state);
   const RunEnd end = iterate(problem, options, std::move(place), resident, state);
   resident.fetch(state);
+  share_fit(problem, state);
   // Slots that a looser run left behind would be taken for influences that may be used.
   const bool all_solved = options.update_weights && options.locked_vertices.empty();
   if (all_solved && state.weights.capacity > options.influences) {

@@ -21,6 +21,7 @@ void fit_clusters(const Problem& problem, MotionClusters& clusters) {
   PassOptions options;
   options.influences = 1;
   options.keep_weights = true;
+  options.shared = false;
   weights_pass(problem, bone_gram(problem, clusters.D), options, weights, sums);
   BoneOptions bones;
   bones.sweeps = 1;

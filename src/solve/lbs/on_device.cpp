@@ -69,6 +69,10 @@ device::Vertices vertices_of(const Problem& problem) {
 
 std::string put_on_device(const Device& wanted, Problem& problem) {
   if (wanted.kind == Device::Kind::cpu) return {};
+  if (!problem.ranks().alone()) {
+    if (wanted.kind == Device::Kind::automatic) return {};
+    throw Error(ErrorKind::usage, "device cuda: several processes solve on their processors");
+  }
   const int devices = device::cuda_devices();
   if (wanted.kind == Device::Kind::automatic && devices == 0) return {};
   if (wanted.number >= devices) {

@@ -17,6 +17,7 @@ namespace sinew::lbs {
 namespace {
 
 constexpr std::size_t kBlock = 256;              // vertices handled together
+constexpr std::size_t kFrameBlock = 16;          // frames whose sums go from rank to rank together
 constexpr std::size_t kFreeBytes = 96ULL << 20;  // a copy of the frames up to this size is always kept
 constexpr std::size_t kLargestBasis = 192;       // columns tried for a reduced basis
 constexpr std::size_t kBasisVertices = 3000;     // vertices whose trajectories the basis is learnt from
@@ -46,6 +47,33 @@ struct FrameTrajectories {
 FrameTrajectories trajectories_of(const Eigen::MatrixXd& common, std::size_t f, const Scaling& scaling) {
   const Eigen::Matrix<double, 3, 4> motion = common.middleRows<3>(index(3 * f));
   return {motion.leftCols<3>(), motion.col(3) + scaling.scale * scaling.center, scaling.scale};
+}
+
+/// What a rigid fit to a frame needs of its vertices.
+constexpr std::size_t kFitSums = 12;  // Σ q, and Σ q pᵀ by columns
+
+/// Adds those of some vertices.
+void add_fit_sums(const ConstPointsMap& points, const Eigen::Matrix3Xd& rest, VertexRange range, const Scaling& scaling,
+                  double* sums) {
+  Eigen::Map<Eigen::Vector3d> q_sum(sums);
+  Eigen::Map<Eigen::Matrix3d> qp_sum(sums + 3);
+  Eigen::Vector3d sum_q = q_sum;
+  Eigen::Matrix3d sum_qp = qp_sum;
+  for (std::size_t v = range.first; v < range.last; ++v) {
+    const Eigen::Vector3d q = (points.col(index(v)).cast<double>() - scaling.center) * scaling.scale;
+    sum_q += q;
+    sum_qp += q * rest.col(index(v)).transpose();
+  }
+  q_sum = sum_q;
+  qp_sum = sum_qp;
+}
+
+/// Those of the vertices (ascending) that lie in a range: first and last of their places.
+VertexRange places_in(const std::vector<Index>& vertices, VertexRange range) {
+  const auto place = [&](std::size_t v) {
+    return static_cast<std::size_t>(std::lower_bound(vertices.begin(), vertices.end(), v) - vertices.begin());
+  };
+  return {place(range.first), place(range.last)};
 }
 
 /// Randomised range finding over some of the trajectories (3F×n): a basis that leaves out half of the `allowed` energy,
@@ -93,8 +121,9 @@ std::vector<Index> spread_vertices(std::size_t vertices, std::size_t count) {
 }
 
 Problem::Problem(const Sequence& sequence, const ProblemOptions& options)
-    : sequence_(&sequence), threads_(resolve_threads(options.threads)) {
+    : sequence_(&sequence), ranks_(&sequence.frames.ranks()), threads_(resolve_threads(options.threads)) {
   sequence.check();
+  held_ = ranks_->held(sequence.vertex_count(), kBlock);
   frames_ = sequence.frame_count();
   rows_ = 3 * frames_;
   const Sphere sphere = smallest_enclosing_sphere(sequence.rest.positions);
@@ -112,6 +141,7 @@ Problem::Problem(const Sequence& sequence, const ProblemOptions& options)
 Problem Problem::without_vertices() const {
   Problem other;
   other.sequence_ = sequence_;
+  other.ranks_ = &alone();
   other.frames_ = frames_;
   other.rows_ = rows_;
   other.threads_ = threads_;
@@ -124,14 +154,12 @@ Problem Problem::without_vertices() const {
 Problem Problem::sample(const std::vector<Index>& vertices, double truncation, std::uint64_t seed) const {
   Problem part = without_vertices();
   part.rest_.resize(3, index(vertices.size()));
-  part.stored_.resize(index(rows_), index(vertices.size()));
+  part.held_ = {0, vertices.size()};
+  part.stored_ = trajectories(vertices);
   part.energy_.resize(vertices.size());
   part.adjacency_.starts.assign(vertices.size() + 1, 0);
-  std::vector<float> scratch;
   for (std::size_t i = 0; i < vertices.size(); ++i) {
     part.rest_.col(index(i)) = rest_.col(vertices[i]);
-    const float* y = block(vertices[i], 1, scratch);
-    std::copy(y, y + rows_, part.stored_.data() + i * rows_);
     part.energy_[i] = energy_[vertices[i]];
     part.total_energy_ += part.energy_[i];
   }
@@ -146,6 +174,7 @@ Problem Problem::sample(const std::vector<Index>& vertices, double truncation, s
 Problem Problem::aimed_at(Eigen::MatrixXf trajectories, std::vector<double> importance) const {
   Problem other = without_vertices();
   other.rest_ = rest_;
+  other.held_ = {0, vertex_count()};
   other.stored_ = std::move(trajectories);
   other.importance_ = std::move(importance);
   other.adjacency_ = adjacency_;
@@ -158,13 +187,33 @@ Problem Problem::aimed_at(Eigen::MatrixXf trajectories, std::vector<double> impo
 }
 
 const float* Problem::block(std::size_t first, std::size_t count, std::vector<float>& scratch) const {
-  if (stored_.size() != 0) return stored_.data() + first * rows_;
+  if (stored_.size() != 0) return stored_.data() + (first - held_.first) * rows_;
   scratch.resize(count * rows_);
   if (kept_)
-    kept_->read(first * rows_ * sizeof(float), std::as_writable_bytes(std::span(scratch)));
+    kept_->read((first - held_.first) * rows_ * sizeof(float), std::as_writable_bytes(std::span(scratch)));
   else
     gather(sequence_->frames, first, first, count, scratch.data());
   return scratch.data();
+}
+
+Eigen::MatrixXf Problem::trajectories(const std::vector<Index>& vertices) const {
+  Eigen::MatrixXf out(index(rows_), index(vertices.size()));
+  const VertexRange mine = places_in(vertices, own());
+  std::vector<float> scratch;
+  for (std::size_t i = mine.first; i < mine.last; ++i)
+    std::copy_n(block(vertices[i], 1, scratch), rows_, out.data() + i * rows_);
+  share_columns(vertices, out);
+  return out;
+}
+
+/// Columns of vertices (ascending) from the ranks that own them.
+void Problem::share_columns(const std::vector<Index>& vertices, Eigen::MatrixXf& columns) const {
+  const auto rows = static_cast<std::size_t>(columns.rows());
+  for (int r = 0; r < ranks_->count(); ++r) {
+    const VertexRange places = places_in(vertices, ranks_->vertices_of(r, vertex_count()));
+    ranks_->share_from(r,
+                       std::as_writable_bytes(std::span(columns.data() + places.first * rows, places.count() * rows)));
+  }
 }
 
 /// Trajectories of the vertices from `first` on, which are those from `at` on of these frames.
@@ -174,12 +223,13 @@ void Problem::gather(const Frames& frames, std::size_t at, std::size_t first, st
         .write(frames[f].data() + 3 * at, rest_.data() + 3 * first, count, 3 * frames_, out + 3 * f);
 }
 
-/// Calls body(begin, end, trajectories) for all blocks, of the frames unless they are stored.
+/// Calls body(begin, end, trajectories) for all blocks that are held, of the frames unless they are stored.
 template <class Body>
 void Problem::for_each_block(const Body& body) const {
   if (stored_.size() != 0)
-    return parallel_for(vertex_count(), kBlock, threads_,
-                        [&](std::size_t begin, std::size_t end) { body(begin, end, stored_.data() + begin * rows_); });
+    return parallel_for(held_.count(), kBlock, threads_, [&](std::size_t begin, std::size_t end) {
+      body(held_.first + begin, held_.first + end, stored_.data() + begin * rows_);
+    });
   for_each_slab(sequence_->frames, kBlock, [&](const Frames& slab, std::size_t first) {
     parallel_for(slab.vertex_count(), kBlock, threads_, [&](std::size_t begin, std::size_t end) {
       std::vector<float> trajectories((end - begin) * rows_);
@@ -191,29 +241,43 @@ void Problem::for_each_block(const Body& body) const {
 
 /// Finds T₀. Returns the trajectories of the chosen vertices, which come along with it.
 Eigen::MatrixXf Problem::find_common_motion(const std::vector<Index>& chosen) {
+  std::vector<double> sums(frames_ * kFitSums, 0);
+  const auto of_frames = [&](std::size_t first, std::size_t count) {
+    return std::span(sums).subspan(first * kFitSums, count * kFitSums);
+  };
+  const VertexRange mine = places_in(chosen, own());
+  Eigen::MatrixXf some(index(3 * frames_), index(chosen.size()));  // places at first
+  const std::size_t step = ranks_->alone() ? frames_ : kFrameBlock;
+  for (std::size_t first = 0; first < frames_; first += step) {
+    const std::size_t count = std::min(step, frames_ - first);
+    ranks_->take(of_frames(first, count));
+    parallel_for(count, 1, threads_, [&](std::size_t i, std::size_t) {
+      const std::size_t f = first + i;
+      const ConstPointsMap points = sequence_->frames[f];
+      add_fit_sums(points, rest_, own(), scaling_, sums.data() + f * kFitSums);
+      for (std::size_t c = mine.first; c < mine.last; ++c)
+        some.block<3, 1>(index(3 * f), index(c)) = points.col(chosen[c]);
+    });
+    ranks_->hand_on(of_frames(first, count));
+  }
+  ranks_->total(sums);
+
   common_.resize(index(3 * frames_), 4);
-  Eigen::MatrixXf some(index(3 * frames_), index(chosen.size()));
-  Eigen::Matrix3Xd rest(3, some.cols());
-  for (std::size_t i = 0; i < chosen.size(); ++i) rest.col(index(i)) = rest_.col(chosen[i]);
   const Eigen::Vector3d sum_p = rest_.rowwise().sum();
-  const auto count = static_cast<double>(vertex_count());
+  const auto vertices = static_cast<double>(vertex_count());
+  Eigen::Matrix3Xd rest(3, index(mine.count()));
+  for (std::size_t i = 0; i < mine.count(); ++i) rest.col(index(i)) = rest_.col(chosen[mine.first + i]);
   parallel_for(frames_, 1, threads_, [&](std::size_t f, std::size_t) {
-    const ConstPointsMap points = sequence_->frames[f];
-    Eigen::Vector3d sum_q = Eigen::Vector3d::Zero();
-    Eigen::Matrix3d sum_qp = Eigen::Matrix3d::Zero();
-    for (std::size_t v = 0; v < vertex_count(); ++v) {
-      const Eigen::Vector3d q = (points.col(index(v)).cast<double>() - scaling_.center) * scaling_.scale;
-      sum_q += q;
-      sum_qp += q * rest_.col(index(v)).transpose();
-    }
-    const RigidFit fit = fit_rigid(sum_p, sum_q, sum_qp, count);
+    const double* const s = sums.data() + f * kFitSums;
+    const RigidFit fit =
+        fit_rigid(sum_p, Eigen::Map<const Eigen::Vector3d>(s), Eigen::Map<const Eigen::Matrix3d>(s + 3), vertices);
     common_.block<3, 3>(index(3 * f), 0) = fit.R;
     common_.block<3, 1>(index(3 * f), 3) = fit.t;
-    Points places(3, some.cols());
-    for (std::size_t i = 0; i < chosen.size(); ++i) places.col(index(i)) = points.col(chosen[i]);
+    const Points places = some.block(index(3 * f), index(mine.first), 3, rest.cols());
     trajectories_of(common_, f, scaling_)
-        .write(places.data(), rest.data(), chosen.size(), 3 * frames_, some.data() + 3 * f);
+        .write(places.data(), rest.data(), mine.count(), 3 * frames_, some.data() + 3 * (mine.first * frames_ + f));
   });
+  share_columns(chosen, some);
   return some;
 }
 
@@ -230,19 +294,19 @@ void Problem::reduce(const Eigen::MatrixXf& some, double truncation, std::uint64
 bool Problem::keep(const Eigen::MatrixXf& basis, double allowed) {
   const std::size_t vertices = vertex_count();
   const std::size_t rows = basis.cols() > 0 ? static_cast<std::size_t>(basis.cols()) : rows_;
-  const std::size_t bytes = rows * vertices * sizeof(float);
+  const std::size_t bytes = rows * held_.count() * sizeof(float);
   const Paging* const paging = stored_.size() == 0 ? sequence_->frames.paging() : nullptr;
   const bool in_file = paging != nullptr && bytes > paging->memory / 2;
   const bool in_memory = !in_file && (basis.cols() > 0 || paging != nullptr || bytes <= kFreeBytes);
-  Eigen::MatrixXf stored(index(rows), in_memory ? index(vertices) : 0);
+  Eigen::MatrixXf stored(index(rows), in_memory ? index(held_.count()) : 0);
   std::shared_ptr<PagedMemory> file;
-  if (in_file) file = PagedMemory::scratch(bytes, *paging);
+  if (in_file && bytes > 0) file = PagedMemory::scratch(bytes, *paging);
   energy_.resize(vertices);
   std::vector<double> left(vertices, 0);
   for_each_block([&](std::size_t begin, std::size_t end, const float* y) {
     const std::size_t count = end - begin;
     std::vector<float> coordinates;
-    float* out = stored.data() + begin * rows;
+    float* out = stored.data() + (begin - held_.first) * rows;
     if (!in_memory) {
       coordinates.resize(in_file ? count * rows : 0);
       out = coordinates.data();
@@ -258,8 +322,10 @@ bool Problem::keep(const Eigen::MatrixXf& basis, double allowed) {
       std::copy_n(y, count * rows, out);
     for (std::size_t v = begin; v < end && basis.cols() > 0; ++v)
       left[v] = Eigen::Map<const Eigen::VectorXf>(out + (v - begin) * rows, index(rows)).cast<double>().squaredNorm();
-    if (in_file) file->write(begin * rows * sizeof(float), std::as_bytes(std::span(coordinates)));
+    if (in_file) file->write((begin - held_.first) * rows * sizeof(float), std::as_bytes(std::span(coordinates)));
   });
+  ranks_->share(energy_.data(), 1, vertices);
+  if (basis.cols() > 0) ranks_->share(left.data(), 1, vertices);
   total_energy_ = 0;
   for (const double e : energy_) total_energy_ += e;
   if (basis.cols() > 0) {

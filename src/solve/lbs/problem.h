@@ -20,7 +20,7 @@
 ///
 /// Frames in a file are passed over twice: for their common motion and some of the trajectories, of which the basis is
 /// learnt, and for all trajectories. Those are then in memory, or in a scratch file where there is no room for them.
-/// The numbers are the same either way.
+/// The numbers are the same either way. Of frames that ranks share each keeps the trajectories of its own vertices.
 ///
 /// Because the weights of a vertex sum to 1, |v − Σ w_b T_b u|² = |y − Σ w_b (T_b − T₀) u|²: solvers work with
 /// D_b = T_b − T₀, whose entries are small, so that single precision products lose little.
@@ -49,8 +49,8 @@ class Problem {
   /// The sequence must outlive the problem. Throws what Sequence::check throws.
   explicit Problem(const Sequence& sequence, const ProblemOptions& options = {});
 
-  /// The same problem over a subset of the vertices (ascending): no adjacency, always stored; reduced as ProblemOptions
-  /// says where it is not already.
+  /// The same problem over a subset of the vertices (ascending): no adjacency, always stored, of one rank; reduced as
+  /// ProblemOptions says where it is not already. Called by all ranks.
   Problem sample(const std::vector<Index>& vertices, double truncation = 0, std::uint64_t seed = 1) const;
 
   /// The same vertices and basis with other trajectories (rows × V), each of which counts `importance` times.
@@ -63,6 +63,10 @@ class Problem {
   bool reduced() const { return basis_.size() != 0; }
   int threads() const { return threads_; }
   void set_threads(int threads) { threads_ = threads; }
+
+  /// Who shares the vertices. Passes go over the own ones, part by part.
+  Ranks& ranks() const { return *ranks_; }
+  VertexRange own() const { return ranks_->own(vertex_count()); }
 
   /// Where passes over all vertices run, if not here. Samples of the problem have none.
   device::Passes* device() const { return device_.get(); }
@@ -79,9 +83,12 @@ class Problem {
   double left_out() const { return left_out_; }
   const Adjacency& adjacency() const { return adjacency_; }
 
-  /// Trajectories of vertices [first, first + count): row_count() × count, column-major. Points into the problem or
-  /// into `scratch`, which is resized at need. Safe to call from several threads with their own scratch.
+  /// Trajectories of vertices [first, first + count), own ones: row_count() × count, column-major. Points into the
+  /// problem or into `scratch`, which is resized at need. Safe to call from several threads with their own scratch.
   const float* block(std::size_t first, std::size_t count, std::vector<float>& scratch) const;
+
+  /// Those of any vertices (ascending) as columns, from whatever rank has them. Called by all ranks.
+  Eigen::MatrixXf trajectories(const std::vector<Index>& vertices) const;
 
   /// E_RMS (papers' unit) of a sum of squared residuals in scaled units.
   double e_rms(double squares) const;
@@ -94,6 +101,7 @@ class Problem {
   Problem() = default;
   Problem without_vertices() const;
   Eigen::MatrixXf find_common_motion(const std::vector<Index>& chosen);
+  void share_columns(const std::vector<Index>& vertices, Eigen::MatrixXf& columns) const;
   void reduce(const Eigen::MatrixXf& some, double truncation, std::uint64_t seed);
   bool keep(const Eigen::MatrixXf& basis, double allowed);
   template <class Body>
@@ -101,6 +109,7 @@ class Problem {
   void gather(const Frames& frames, std::size_t at, std::size_t first, std::size_t count, float* out) const;
 
   const Sequence* sequence_ = nullptr;
+  Ranks* ranks_ = &alone();
   std::size_t frames_ = 0;
   std::size_t rows_ = 0;
   int threads_ = 1;
@@ -108,7 +117,8 @@ class Problem {
   Eigen::Matrix3Xd rest_;
   Eigen::MatrixXd common_;
   Eigen::MatrixXf basis_;
-  Eigen::MatrixXf stored_;             // rows × V, or empty: gathered from the sequence block by block
+  VertexRange held_;                   // whose trajectories are stored here: the own ones and a few beside them
+  Eigen::MatrixXf stored_;             // rows × held, or empty: gathered from the sequence block by block
   std::shared_ptr<PagedMemory> kept_;  // the same in a scratch file; always one of both where the frames are in a file
   std::vector<double> energy_;
   double total_energy_ = 0;         // each |y_v|² as often as v counts

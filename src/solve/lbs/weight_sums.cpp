@@ -65,22 +65,33 @@ void SumBuilder::flush() {
 
 void join_parts(const Problem& problem, int bones, const std::vector<SumsPart>& parts, WeightSums& sums) {
   const auto B = static_cast<std::size_t>(bones);
-  std::vector<double> packed(B * B * kMonomials, 0);
+  std::vector<double> packed(B * (B + 1) / 2 * kMonomials, 0);  // bones a ≤ b
   Eigen::MatrixXd C = Eigen::MatrixXd::Zero(index(problem.row_count()), 4 * bones);
-  sums.squares = 0;
-  sums.exchanges = 0;
+  double counts[2] = {0, 0};  // squares, exchanges
+  const std::span<double> all[] = {packed, {C.data(), static_cast<std::size_t>(C.size())}, counts};
+  for (const std::span<double> sum : all) problem.ranks().take(sum);
   for (const SumsPart& part : parts) {
-    for (std::size_t i = 0; i < packed.size(); ++i) packed[i] += part.S[i];
+    double* to = packed.data();
+    for (std::size_t a = 0; a < B; ++a) {
+      const double* const from = part.S.data() + (a * B + a) * kMonomials;
+      const std::size_t count = (B - a) * kMonomials;
+      for (std::size_t i = 0; i < count; ++i) to[i] += from[i];
+      to += count;
+    }
     C += part.C;
-    sums.squares += part.squares;
-    sums.exchanges += part.exchanges;
+    counts[0] += part.squares;
+    counts[1] += static_cast<double>(part.exchanges);
   }
+  for (const std::span<double> sum : all) problem.ranks().hand_on(sum);
+  for (const std::span<double> sum : all) problem.ranks().total(sum);
+  sums.squares = counts[0];
+  sums.exchanges = static_cast<std::uint64_t>(counts[1]);
   static constexpr int kRow[kMonomials] = {0, 1, 2, 0, 0, 1, 0, 1, 2, 3};
   static constexpr int kColumn[kMonomials] = {0, 1, 2, 1, 2, 2, 3, 3, 3, 3};
   sums.S.setZero(4 * bones, 4 * bones);
+  const double* s = packed.data();
   for (std::size_t a = 0; a < B; ++a) {
-    for (std::size_t b = a; b < B; ++b) {
-      const double* s = packed.data() + (a * B + b) * kMonomials;
+    for (std::size_t b = a; b < B; ++b, s += kMonomials) {
       for (int m = 0; m < kMonomials; ++m) {
         sums.S(index(4 * a) + kRow[m], index(4 * b) + kColumn[m]) = s[m];
         sums.S(index(4 * a) + kColumn[m], index(4 * b) + kRow[m]) = s[m];

@@ -41,7 +41,8 @@ class SumBuilder {
   std::vector<std::vector<Share>> shares_;  // by bone
 };
 
-/// S as a full matrix from the packed sums, C in frames; parts are added in order.
+/// S as a full matrix from the packed sums, C in frames; parts are added in order, those of this rank to those of the
+/// ranks before it. Each rank gets 80·B·(B + 1) + 64·B·rows + 32 bytes from others, whatever the vertices.
 void join_parts(const Problem& problem, int bones, const std::vector<SumsPart>& parts, WeightSums& sums);
 
 }  // namespace sinew::lbs

@@ -15,16 +15,21 @@
 namespace sinew::lbs {
 namespace {
 
-constexpr std::size_t kChunk = 128;  // vertices whose trajectories and products stay in cache together
+constexpr std::size_t kChunk = kPartStep;  // vertices whose trajectories and products stay in cache together
 /// With few rows, as in sets of poses, rounding of single-precision products does not average out: it would outweigh
 /// what late iterations gain. Up to this many rows Q is formed in double as well.
 constexpr std::size_t kExactRows = 64;
-constexpr std::size_t kMostParts = 32;  // partial sums kept: their number is part of the result's bits
 
-/// Vertices per partial sum: a multiple of kChunk that depends on V alone.
-std::size_t part_size(std::size_t vertices) {
-  const std::size_t chunks = (vertices + kChunk - 1) / kChunk;
-  return std::max<std::size_t>(1, (chunks + kMostParts - 1) / kMostParts) * kChunk;
+/// Runs body(begin, end, part) over the parts of this rank's vertices, and returns what it made of them, in order.
+template <class Part, class Body>
+std::vector<Part> over_parts(const Problem& problem, const Part& empty, const Body& body) {
+  const VertexRange own = problem.own();
+  const std::size_t step = part_size(problem.vertex_count());
+  std::vector<Part> parts((own.count() + step - 1) / step, empty);
+  parallel_for(own.count(), step, problem.threads(), [&](std::size_t begin, std::size_t end) {
+    body(own.first + begin, own.first + end, parts[begin / step]);
+  });
+  return parts;
 }
 
 /// Scratch of one thread while it works through a part.
@@ -74,24 +79,25 @@ void for_each_vertex(const Problem& problem, const BoneGram& gram, std::size_t b
 template <class Visit>
 std::vector<double> sum_over_vertices(const Problem& problem, const BoneGram& gram, const SparseWeights& weights,
                                       std::size_t size, const Visit& visit) {
-  const std::size_t vertices = problem.vertex_count();
-  const std::size_t step = part_size(vertices);
-  std::vector<std::vector<double>> parts((vertices + step - 1) / step, std::vector<double>(size, 0));
-  parallel_for(vertices, step, problem.threads(), [&](std::size_t begin, std::size_t end) {
+  const std::vector<double> zeros(size, 0);
+  const auto parts = over_parts(problem, zeros, [&](std::size_t begin, std::size_t end, std::vector<double>& part) {
     VertexWeightSolver solver(gram, weights.capacity);
     Scratch scratch;
     const auto visit_vertex = [&](std::size_t v, const float*, const auto* products) {
       solver.load(problem.rest().col(index(v)), products);
       solver.set_support(weights.bone.data() + weights.slot(v), weights.value.data() + weights.slot(v),
                          weights.count[v]);
-      visit(solver, parts[begin / step]);
+      visit(solver, part);
     };
     for_each_vertex(problem, gram, begin, end, scratch, visit_vertex, [] {});
   });
-  std::vector<double> sums(size, 0);
+  std::vector<double> sums = zeros;
+  problem.ranks().take(sums);
   for (const auto& part : parts) {
     for (std::size_t i = 0; i < size; ++i) sums[i] += part[i];
   }
+  problem.ranks().hand_on(sums);
+  problem.ranks().total(sums);
   return sums;
 }
 
@@ -205,6 +211,13 @@ BoneGram bone_gram(const Problem& problem, const Eigen::MatrixXd& D) {
   return gram;
 }
 
+void share_weights(const Problem& problem, SparseWeights& weights) {
+  const auto slots = static_cast<std::size_t>(weights.capacity);
+  problem.ranks().share(weights.count.data(), 1, weights.vertex_count());
+  problem.ranks().share(weights.bone.data(), slots, weights.vertex_count());
+  problem.ranks().share(weights.value.data(), slots, weights.vertex_count());
+}
+
 void weights_pass(const Problem& problem, const BoneGram& given, const PassOptions& options, SparseWeights& weights,
                   WeightSums& sums) {
   const bool on_device = given.motion.size() != 0;
@@ -212,14 +225,10 @@ void weights_pass(const Problem& problem, const BoneGram& given, const PassOptio
     return weights_pass_on_device(problem, given, options, weights, sums);
   const BoneGram made = on_device ? gram_here(problem, given.motion) : BoneGram{};
   const BoneGram& gram = on_device ? made : given;
-  const std::size_t vertices = problem.vertex_count();
-  const std::size_t step = part_size(vertices);
-  std::vector<SumsPart> parts((vertices + step - 1) / step);
-  sums.residual.resize(vertices);
+  sums.residual.resize(problem.vertex_count());
   const bool smoothing = options.smoothing.strength > 0;
   const SparseWeights before = smoothing ? weights : SparseWeights{};
-  parallel_for(vertices, step, problem.threads(), [&](std::size_t begin, std::size_t end) {
-    SumsPart& part = parts[begin / step];
+  const auto parts = over_parts(problem, SumsPart(), [&](std::size_t begin, std::size_t end, SumsPart& part) {
     SumBuilder builder(problem.row_count(), gram.bones, part);
     VertexWeightSolver solver(gram, options.influences);
     Scratch scratch;
@@ -266,18 +275,17 @@ void weights_pass(const Problem& problem, const BoneGram& given, const PassOptio
     for_each_vertex(problem, gram, begin, end, scratch, visit, [&] { builder.flush(); });
   });
   join_parts(problem, gram.bones, parts, sums);
+  if (!options.shared) return;
+  if (!options.keep_weights) share_weights(problem, weights);
+  problem.ranks().share(sums.residual.data(), 1, problem.vertex_count());
 }
 
 void assign_pass(const Problem& problem, const BoneGram& gram, std::vector<Index>& labels, WeightSums& sums) {
   if (gram.motion.size() != 0) return assign_pass_on_device(problem, gram, labels, sums);
-  const std::size_t vertices = problem.vertex_count();
-  const std::size_t step = part_size(vertices);
   const auto padded = static_cast<std::size_t>(gram.padded);
-  std::vector<SumsPart> parts((vertices + step - 1) / step);
-  sums.residual.resize(vertices);
-  labels.resize(vertices);
-  parallel_for(vertices, step, problem.threads(), [&](std::size_t begin, std::size_t end) {
-    SumsPart& part = parts[begin / step];
+  sums.residual.resize(problem.vertex_count());
+  labels.resize(problem.vertex_count());
+  const auto parts = over_parts(problem, SumsPart(), [&](std::size_t begin, std::size_t end, SumsPart& part) {
     SumBuilder builder(problem.row_count(), gram.bones, part);
     Scratch scratch;
     std::vector<double> cost(padded);
@@ -302,6 +310,8 @@ void assign_pass(const Problem& problem, const BoneGram& gram, std::vector<Index
     for_each_vertex(problem, gram, begin, end, scratch, visit, [&] { builder.flush(); });
   });
   join_parts(problem, gram.bones, parts, sums);
+  problem.ranks().share(labels.data(), 1, problem.vertex_count());
+  problem.ranks().share(sums.residual.data(), 1, problem.vertex_count());
 }
 
 std::vector<double> removal_costs(const Problem& problem, const BoneGram& gram, const SparseWeights& weights) {

@@ -99,7 +99,11 @@ struct PassOptions {
   Smoothing smoothing;
   std::span<const std::uint8_t> locked;  // V or empty: vertices whose weights stay
   bool keep_weights = false;             // only sum up S, C and residuals
+  bool shared = true;  // every rank gets the weights and residuals of all vertices, not of its own alone
 };
+
+/// Gives every rank the weights of all vertices.
+void share_weights(const Problem& problem, SparseWeights& weights);
 
 /// One exact K-sparse simplex problem per vertex [Le2014 §3.7], warm-started, and the sums over the result.
 void weights_pass(const Problem& problem, const BoneGram& gram, const PassOptions& options, SparseWeights& weights,

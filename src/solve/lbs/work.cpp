@@ -23,11 +23,11 @@ constexpr double kUnitsPerSecond = 1e9;  // until it was measured
 
 }  // namespace
 
-Budget::Budget(double seconds, std::uint64_t work)
-    : seconds_(work > 0 ? 0 : seconds), limit_(work), begin_(now_seconds()) {}
+Budget::Budget(double seconds, std::uint64_t work, Ranks& ranks)
+    : ranks_(&ranks), seconds_(work > 0 ? 0 : seconds), limit_(work), begin_(now_seconds()) {}
 
 double Budget::elapsed() const {
-  return now_seconds() - begin_;
+  return ranks_->of_first(now_seconds() - begin_);
 }
 
 double Budget::rate() const {

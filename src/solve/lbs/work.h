@@ -20,8 +20,8 @@ struct Work {
 /// something is not affordable any more the amount is settled, and a solve with that amount as its limit decides alike.
 class Budget {
  public:
-  /// Seconds from now on, or `work`; both 0: as much as it takes.
-  Budget(double seconds, std::uint64_t work);
+  /// Seconds from now on, by the clock of the first rank, or `work`; both 0: as much as it takes.
+  Budget(double seconds, std::uint64_t work, Ranks& ranks = alone());
 
   /// Whether `work` more may be done.
   bool affords(std::uint64_t work);
@@ -41,6 +41,7 @@ class Budget {
  private:
   double elapsed() const;
 
+  Ranks* ranks_;
   double seconds_;
   std::uint64_t limit_;  // 0: not settled
   double begin_;         // of the clock

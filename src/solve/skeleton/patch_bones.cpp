@@ -54,17 +54,37 @@ std::vector<Index> grown_from(const Problem& problem, std::size_t seed, std::siz
   return patch;
 }
 
+/// Trajectories of some vertices (ascending).
+struct Trajectories {
+  std::vector<Index> vertices;
+  Eigen::MatrixXf columns;
+
+  Eigen::VectorXd of(Index v) const {
+    const auto place = std::lower_bound(vertices.begin(), vertices.end(), v) - vertices.begin();
+    return columns.col(place).cast<double>();
+  }
+};
+
+Trajectories trajectories_of(const Problem& problem, const std::vector<std::vector<Index>>& patches) {
+  Trajectories out;
+  for (const std::vector<Index>& patch : patches) out.vertices.insert(out.vertices.end(), patch.begin(), patch.end());
+  std::sort(out.vertices.begin(), out.vertices.end());
+  out.vertices.erase(std::unique(out.vertices.begin(), out.vertices.end()), out.vertices.end());
+  out.columns = problem.trajectories(out.vertices);
+  return out;
+}
+
 /// Rigid motion of a patch.
-void fit_patch(const Problem& problem, const std::vector<Index>& vertices, Patch& patch) {
+void fit_patch(const Problem& problem, const Trajectories& trajectories, const std::vector<Index>& vertices,
+               Patch& patch) {
   const auto rows = index(problem.row_count());
   Eigen::MatrixXd C = Eigen::MatrixXd::Zero(rows, 4);  // Σ y uᵀ
   patch.S.setZero();
   double energy = 0;
-  std::vector<float> scratch;
   for (const Index v : vertices) {
     const Eigen::Vector4d u = problem.rest().col(index(v)).homogeneous();
     patch.S += u * u.transpose();
-    C += Eigen::Map<const Eigen::VectorXf>(problem.block(v, 1, scratch), rows).cast<double>() * u.transpose();
+    C += trajectories.of(v) * u.transpose();
     energy += problem.energy()[v];
   }
   if (problem.reduced()) C = (problem.basis().cast<double>() * C).eval();
@@ -89,13 +109,18 @@ std::vector<Patch> patches_of(const Whole& whole) {
   std::vector<std::ptrdiff_t> place(problem.vertex_count(), -1);  // among those that stand for all
   for (std::size_t i = 0; i < whole.chosen.size(); ++i) place[whole.chosen[i]] = static_cast<std::ptrdiff_t>(i);
   const std::vector<Index> seeds = spread_vertices(whole.chosen.size(), kPatches);
+  std::vector<std::vector<Index>> grown(seeds.size());
+  parallel_for(seeds.size(), 8, problem.threads(), [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) grown[i] = grown_from(problem, whole.chosen[seeds[i]], size);
+  });
+  const Trajectories trajectories = trajectories_of(problem, grown);
   std::vector<Patch> out(seeds.size());
   parallel_for(seeds.size(), 8, problem.threads(), [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
-      const std::vector<Index> vertices = grown_from(problem, whole.chosen[seeds[i]], size);
+      const std::vector<Index>& vertices = grown[i];
       for (const Index v : vertices)
         if (place[v] >= 0) out[i].sampled.push_back(static_cast<std::size_t>(place[v]));
-      fit_patch(problem, vertices, out[i]);
+      fit_patch(problem, trajectories, vertices, out[i]);
       if (vertices.size() < kFewestVertices) out[i].sampled.clear();
     }
   });

@@ -40,6 +40,7 @@ Points optimal_rest(const Sequence& sequence, const Rig& rig, int threads) {
       for (std::size_t v = first + begin; v < first + end; ++v) positions.col(index(v)) = best(slab, first, v);
     });
   });
+  sequence.frames.ranks().share(positions.data(), 3, sequence.vertex_count());
   return positions;
 }
 

@@ -184,7 +184,7 @@ FitState fit(Solve& solve, int bones) {
   const std::string iterating = fmt::format("iterate {} bones", bones);
   const bool in_search = resumes(options.checkpoint, searching);
   const bool in_iteration = resumes(options.checkpoint, iterating);
-  solve.budget = Budget(options.time, work_limit(options));
+  solve.budget = Budget(options.time, work_limit(options), solve.problem.ranks());
   const bool limited = solve.budget.limited();
   const std::uint64_t all = usual_work(solve.problem, bones, slots(options, bones));
   // A start with patches and dense weights costs as much as 60 iterations, and needs as many to pay.
@@ -335,6 +335,8 @@ Rig solve_on(const Device& device, const Sequence& sequence, const SsdrOptions& 
   report = fresh_report("ssdr", options.bones);
   const double start = now_seconds();
   Problem problem(sequence, {kTruncation, options.threads, options.seed});
+  if (options.surface > 0 && !problem.ranks().alone())
+    throw Error(ErrorKind::usage, "surface: a term between neighbours is solved for by one process alone");
   const std::string left_device = put_on_device(device, problem);
   if (problem.device() != nullptr) report.device = problem.device()->name();
   const SmoothingEdges edges(sequence, problem, options);
