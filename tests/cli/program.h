@@ -47,9 +47,10 @@ class Program : public ::testing::Test {
     files_ = files();
   }
 
-  /// Starts the program in the folder; `prepare` is called in the new process before the program runs.
-  pid_t start(const std::vector<std::string>& arguments, const std::function<void()>& prepare = {}) {
-    const int program = open(SINEW_PROGRAM, O_RDONLY | O_CLOEXEC);
+  /// Starts the program, or another, in the folder; `prepare` is called in the new process before the program runs.
+  pid_t start(const std::vector<std::string>& arguments, const std::function<void()>& prepare = {},
+              const char* path = SINEW_PROGRAM) {
+    const int program = open(path, O_RDONLY | O_CLOEXEC);
     const pid_t child = fork();
     if (child != 0) {
       close(program);
@@ -61,7 +62,7 @@ class Program : public ::testing::Test {
     dup2(open((streams_ / "out").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), 1);
     dup2(open((streams_ / "err").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), 2);
     std::vector<char*> argv;
-    std::string name = SINEW_PROGRAM;
+    std::string name = path;
     argv.push_back(name.data());
     for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
     argv.push_back(nullptr);

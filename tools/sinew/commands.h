@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "sinew/core/ranks.h"
+
 /// One function per command, each in the file of its name: adds the subcommand with its options and what it runs.
 namespace sinew::tool {
 
@@ -20,7 +22,7 @@ void add_info(CLI::App& app);
 void add_lod(CLI::App& app);
 void add_pack(CLI::App& app);
 void add_reduce(CLI::App& app);
-void add_solve(CLI::App& app);
+void add_solve(CLI::App& app, Ranks& ranks);
 void add_sweep(CLI::App& app);
 void add_transfer(CLI::App& app);
 void add_view(CLI::App& app);

@@ -32,7 +32,7 @@ std::shared_ptr<SequenceInputs> add_sequence_inputs(CLI::App& command, bool requ
 /// Also --memory-limit and --scratch, for commands that can work on frames in a file.
 void add_paging_options(CLI::App& command, SequenceInputs& inputs);
 
-/// Bytes of memory that may be used: --memory-limit, or nearly all that this machine has.
+/// Bytes of memory that this process may use: --memory-limit, or its share of nearly all that this machine has.
 double memory_of(const SequenceInputs& inputs);
 
 /// Whether frames that memory has no room for can stay in a file: the files of a page are in memory themselves.

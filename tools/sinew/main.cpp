@@ -12,6 +12,7 @@
 
 #include "commands.h"
 #include "interrupt.h"
+#include "processes.h"
 #include "sinew/core/error.h"
 #include "sinew/io/io.h"
 
@@ -114,15 +115,17 @@ void catch_lost_pages() {
   sigaction(SIGBUS, &action, nullptr);
 }
 
-int run(int argc, char** argv) {
+int run(int argc, char** argv, sinew::Ranks& ranks) {
   using namespace sinew;
+  // Only a solve is shared; whatever else is asked for the first process does.
+  if (ranks.rank() > 0 && (argc < 2 || std::string_view(argv[1]) != "solve")) return 0;
   CLI::App app("sinew: animated meshes to skinned rigs, and skinned rigs cheap to play", "sinew");
   app.set_version_flag("--version", std::string("sinew ") + SINEW_VERSION);
   app.require_subcommand(1);
   app.formatter(std::make_shared<HelpFormatter>());
   app.get_formatter()->column_width(24);
   tool::add_demo(app);
-  tool::add_solve(app);
+  tool::add_solve(app, ranks);
   tool::add_sweep(app);
   tool::add_correct(app);
   tool::add_evaluate(app);
@@ -182,7 +185,8 @@ bool memory_limited() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const int status = flushed(run(argc, argv));
+  const auto processes = sinew::tool::join_processes();
+  const int status = processes->end(flushed(run(argc, argv, processes->ranks())));
   // Everything is written and cleaned up. Libraries that could not start their threads may wait for them forever.
   if (memory_limited()) std::_Exit(status);
   return status;

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <fstream>
 #include <set>
+#include <span>
 
 #include "commands.h"
 #include "inputs.h"
@@ -17,6 +18,7 @@
 #include "output.h"
 #include "progress_bar.h"
 #include "report.h"
+#include "shared_checkpoint.h"
 #include "sinew/core/bounds.h"
 #include "sinew/core/error.h"
 #include "sinew/io/checkpoint_file.h"
@@ -36,6 +38,7 @@ constexpr double kPace = 1;
 
 /// Everything the command line says about a solve.
 struct SolveArguments {
+  Ranks* ranks = nullptr;  // that share the solve
   std::shared_ptr<SequenceInputs> inputs;
   SolveRun run;
   std::filesystem::path output;
@@ -192,7 +195,7 @@ void check_motion(const Sequence& sequence, bool allow_static) {
 
 std::unique_ptr<CheckpointFile> open_checkpoint(const SolveArguments& arguments, const CLI::App& command,
                                                 const Sequence& sequence) {
-  if (arguments.checkpoint.empty()) return {};
+  if (arguments.checkpoint.empty() || arguments.ranks->rank() > 0) return {};
   CheckpointFileOptions options;
   options.seconds = arguments.checkpoint_seconds;
   options.stop_soon = interrupted;
@@ -254,8 +257,19 @@ Sequence read_within_memory(SolveArguments& arguments) {
   return sequence;
 }
 
+/// Frames that ranks share stay in a file, of which each reads what it owns.
+void share_frames(const SolveArguments& arguments, SequenceInputs& inputs) {
+  if (arguments.ranks->alone()) return;
+  if (!inputs.paged)
+    misused(
+        "several processes solve with --method ssdr, kavan, skeleton or clusters, without --blendshapes, "
+        "--corrections and --start flats");
+  inputs.read.paging.most = 0;
+  inputs.read.paging.ranks = arguments.ranks;
+}
+
 void run(SolveArguments& arguments, const CLI::App& command) {
-  if (arguments.blendshapes.wanted) {
+  if (arguments.blendshapes.wanted && arguments.ranks->alone()) {
     check_blendshape_options(command);
     return solve_blendshapes_to_file({*arguments.inputs, arguments.run, arguments.blendshapes, arguments.output,
                                       arguments.report, arguments.normals, arguments.json});
@@ -269,8 +283,9 @@ void run(SolveArguments& arguments, const CLI::App& command) {
   refuse_shear(arguments);
   SequenceInputs& inputs = *arguments.inputs;
   const double limit = inputs.memory_limit.empty() ? 0 : memory_of(inputs);
-  inputs.paged = kFilesBesideMemory && solves_paged(request.method) && request.start != Start::flats &&
-                 arguments.run.corrections == 0;
+  inputs.paged = !arguments.blendshapes.wanted && kFilesBesideMemory && solves_paged(request.method) &&
+                 request.start != Start::flats && arguments.run.corrections == 0;
+  share_frames(arguments, inputs);
   refuse_beyond(limit, static_cast<double>(bytes_of(inputs)), "reading the input");
   if (!arguments.rig_file.empty()) request.given = &arguments.rig.emplace(read_rig_file(arguments.rig_file));
   Sequence sequence = read_within_memory(arguments);
@@ -281,7 +296,11 @@ void run(SolveArguments& arguments, const CLI::App& command) {
   if (arguments.dry_run) return print_estimate(needed, request.method, sequence, arguments.json);
 
   const auto checkpoint = open_checkpoint(arguments, command, sequence);
-  request.checkpoint = checkpoint.get();
+  std::optional<SharedCheckpoint> shared;
+  if (!arguments.checkpoint.empty() && !arguments.ranks->alone())
+    request.checkpoint = &shared.emplace(*arguments.ranks, checkpoint.get());
+  else
+    request.checkpoint = checkpoint.get();
   const auto say_what_is_kept = [&] {
     if (checkpoint && (checkpoint->resumed() || checkpoint->saved() > 0))
       fmt::print(stderr, "sinew: {} keeps the state: the same command continues from it\n",
@@ -294,6 +313,7 @@ void run(SolveArguments& arguments, const CLI::App& command) {
     say_what_is_kept();
     throw;
   }
+  if (arguments.ranks->rank() > 0) return;
   if (outcome.partial) say_what_is_kept();
   if (checkpoint && !outcome.partial) checkpoint->discard();
   const Json json = solve_report(outcome, sequence, arguments.output);
@@ -324,6 +344,11 @@ Json solve_report(const Outcome& outcome, const Sequence& sequence, const std::f
   out["errors"] = facts_of(outcome.errors);
   out["between"] = facts_of(outcome.between);
   if (outcome.packed) out["pack"] = facts_of(*outcome.packed);
+  if (Ranks& ranks = sequence.frames.ranks(); !ranks.alone())
+    out["ranks"] = {{"count", ranks.count()},
+                    {"bytes_of_sums", ranks.traffic().sums},
+                    {"bytes_of_vertices", ranks.traffic().vertices},
+                    {"peak_memory_bytes", outcome.peaks}};
   if (outcome.rig.jointed) out["inside"] = facts_of(inside_at_rest(outcome.rig));
   out["solve"] = facts_of(outcome.report);
   return out;
@@ -331,21 +356,30 @@ Json solve_report(const Outcome& outcome, const Sequence& sequence, const std::f
 
 Outcome solve_to_file(const Sequence& sequence, const SolveRun& run, const std::filesystem::path& target) {
   const SolveRequest& request = run.request;
+  Ranks& ranks = sequence.frames.ranks();
+  const auto stopped = [&] { return ranks.any(interrupted()); };
   Outcome outcome;
   outcome.report.bones_asked = request.bones.value_or(0);
   const double start = now_seconds();
   {
     const HoldOn hold(run.keep_partial || request.checkpoint != nullptr);
     ProgressBar bar(kPace * estimate(sequence, request).cpu_seconds, run.progress_lines);
-    const Progress progress = with_errors(bar.callback(), run.progress_lines, outcome.report);
+    const Progress own = with_errors(bar.callback(), run.progress_lines, outcome.report);
+    const Progress progress = [&](std::string_view step, double fraction) { return !ranks.any(!own(step, fraction)); };
     outcome.rig = solve(sequence, request, outcome.report, progress);
-    if (!run.keep_partial)
-      stop_if_interrupted("interrupted: nothing was written (--keep-partial keeps the best model so far)");
+    if (!run.keep_partial && stopped())
+      throw Error(ErrorKind::interrupted,
+                  "interrupted: nothing was written (--keep-partial keeps the best model so far)");
     const CorrectionOptions corrections{.rank = run.corrections, .seed = request.seed, .threads = request.threads};
     if (!interrupted()) add_corrections(outcome.rig, sequence, corrections, outcome.report, progress);
-    outcome.partial = interrupted();
+    outcome.partial = stopped();
+    if (ranks.rank() > 0) too_late_to_stop();  // the first one writes
   }
   outcome.seconds = now_seconds() - start;
+  outcome.peaks.assign(static_cast<std::size_t>(ranks.count()), peak_memory_bytes());
+  for (int r = 0; r < ranks.count(); ++r)
+    ranks.share_from(r, std::as_writable_bytes(std::span(outcome.peaks).subspan(static_cast<std::size_t>(r), 1)));
+  if (ranks.rank() > 0) return outcome;
   const ResultOptions options{.threads = request.threads, .keep_partial = run.keep_partial, .write = run.write};
   if (run.packing) outcome.packed = write_packed(target, outcome.rig, sequence, &sequence, *run.packing, options);
   Written written =
@@ -359,9 +393,10 @@ Outcome solve_to_file(const Sequence& sequence, const SolveRun& run, const std::
   return outcome;
 }
 
-void add_solve(CLI::App& app) {
+void add_solve(CLI::App& app, Ranks& ranks) {
   CLI::App& command = *app.add_subcommand("solve", "Find bones, weights and motion for an animated mesh");
   auto arguments = std::make_shared<SolveArguments>();
+  arguments->ranks = &ranks;
   arguments->inputs = add_sequence_inputs(command);
   add_paging_options(command, *arguments->inputs);
   command.add_option("-o,--output", arguments->output,

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <vector>
 
 #include "packing.h"
 #include "report.h"
@@ -36,11 +37,13 @@ struct Outcome {
   double seconds = 0;                    // of the solve
   std::uintmax_t bytes = 0;
   bool partial = false;                // the user interrupted the solve
+  std::vector<std::uint64_t> peaks;    // bytes that each rank has held at most while it solved
   std::optional<PackedResult> packed;  // where packing was asked for
 };
 
 /// Solves, writes the rig, reads the file back and evaluates it; the target appears only when all of that went well.
 /// When the user interrupts: Error{interrupted} and nothing written, or with keep_partial the best model so far.
+/// Of ranks that share the sequence all solve and the first does the rest; the others leave only `report` and `rig`.
 Outcome solve_to_file(const Sequence& sequence, const SolveRun& run, const std::filesystem::path& target);
 
 /// What --report writes: the file, the input, the rig, its errors and how the solve went.
