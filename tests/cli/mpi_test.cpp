@@ -150,6 +150,20 @@ TEST_F(Mpi, AKilledProcessEndsTheOthersAndNothingIsWritten) {
   EXPECT_EQ(files(), before);
 }
 
+TEST_F(Mpi, AProcessThatFailsAloneSaysWhyAndEndsTheOthers) {
+  write_creature(2500, 12);
+  std::fstream frames(folder_ / "creature.pc2", std::ios::in | std::ios::out | std::ios::binary);
+  frames.seekp(-4, std::ios::end);  // of the last vertex
+  frames.write("\0\0\xc0\x7f", 4);
+  frames.close();
+  const std::set<std::string> before = files();
+  const Result result = run_processes(3, {"solve", "creature.pc2", "--threads", "1", "-o", "rig.glb"});
+  EXPECT_EQ(result.status, 3);
+  EXPECT_NE(result.err.find("rank 2: sinew: "), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find("position is not finite"), std::string::npos) << result.err;
+  EXPECT_EQ(files(), before);
+}
+
 TEST_F(Mpi, WhenOneIsInterruptedAllStopAndAnotherNumberOfThemGoesOn) {
   write_creature(6000, 60);
   const std::vector<std::string> solve{
