@@ -19,6 +19,7 @@ constexpr double kSearchVertices = 5000;  // that stand for all while ssdr searc
 constexpr double kBasisVertices = 3000;   // whose trajectories a basis is learnt from (src/solve/lbs/problem.cpp)
 constexpr double kBasisColumns = 192;     // that are tried for it
 constexpr double kSketchFrames = 110;     // frames that a skeleton is looked for in
+constexpr double kPartsVertices = 8.4e6;  // up to which sums are those of 32 parts, more beyond (src/core/ranks.cpp)
 constexpr double kFreeBytes = 101e6;      // frames of which a copy is kept (src/solve/problem.cpp)
 
 /// A size in floating point, for formulas.
@@ -38,6 +39,11 @@ Numbers numbers_of(const SolveSize& size) {
   return n;
 }
 
+/// S and C of all parts of the vertices, and the bones.
+double sums_bytes(const Numbers& n, double frames, double bones) {
+  return std::max(1.0, n.V / kPartsVertices) * (700 * bones * bones + 800 * frames * bones);
+}
+
 /// Reading holds a file and the frames at once; the result is held, written and read back.
 double common_bytes(const Numbers& n) {
   const double mesh = 250 * n.V + 60 * n.T;
@@ -55,7 +61,7 @@ double problem_bytes(const Numbers& n, Quality quality) {
 SolveEstimate ssdr(const Numbers& n, Quality quality) {
   const double slots = quality != Quality::fast && n.V * n.B <= kDenseWeights ? n.B : std::max(n.K, 8.0);
   SolveEstimate out;
-  out.bytes = common_bytes(n) + problem_bytes(n, quality) + 14 * slots * n.V + 700 * n.B * n.B + 800 * n.F * n.B;
+  out.bytes = common_bytes(n) + problem_bytes(n, quality) + 14 * slots * n.V + sums_bytes(n, n.F, n.B);
   const double rows = std::min(3 * n.F, 300.0);
   const double balanced = n.V * (1e-4 + 1e-5 * n.B * (0.4 + rows / 250));
   out.seconds = quality == Quality::fast ? 0.25 * balanced : balanced;
@@ -80,8 +86,7 @@ SolveEstimate skeleton(const Numbers& n, const SolveSize& size) {
   const double patches = 2 * n.B;
   const double times = size.symmetric ? 2 : 1;
   const double frames = times * n.F;
-  out.bytes = common_bytes(n) + 3.5 * times * n.frames + (times - 1) * n.frames + 700 * patches * patches +
-              800 * frames * patches;
+  out.bytes = common_bytes(n) + 3.5 * times * n.frames + (times - 1) * n.frames + sums_bytes(n, frames, patches);
   const double some = frames / std::ceil(frames / 60);
   const auto round = [&](double vertices, double bones) {
     return 1e-7 * std::min(n.V, vertices) * bones + 2.9e-7 * some * bones * bones;
