@@ -1,11 +1,14 @@
 // Skeletons found in the motion of known rigs, scored against them: joints one to one, what lies inside, CPU seconds.
 //   skeleton_bench CASE... [--told] [--step N] [--noise PERCENT] [--detail low|medium|high] [-o FOLDER]
+//   skeleton_bench CASE... --stable   how much of each skeleton is found again in other frames, vertices and from
+//                                     other clusters
 // A CASE is a rigged file, creature:SEED or SEQUENCE (frames alone: nothing is known). After a file or creature, ~SEED
 // turns all its joints at random instead of playing its clips. Prints one row for each.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <Eigen/Geometry>
+#include <algorithm>
 #include <cmath>
 #include <ctime>
 #include <filesystem>
@@ -31,6 +34,7 @@ namespace {
 struct Request {
   std::vector<std::string> cases;
   bool told = false;
+  bool stable = false;
   std::size_t step = 1;
   double noise = 0;  // standard deviation of a vertex, % of the diagonal
   std::filesystem::path folder;
@@ -119,6 +123,13 @@ Rig thinned(const Rig& rig, std::size_t step) {
   return select_frames(rig, frames);
 }
 
+/// As `sinew solve` reads it.
+Sequence read_frames(const std::string& source, std::size_t step) {
+  ReadOptions read;
+  read.frame_step = step;
+  return read_sequence({source}, read);
+}
+
 Subject subject_of(const std::string& name, const Request& request) {
   const std::string source = name.substr(0, name.find('~'));
   Subject out;
@@ -129,16 +140,15 @@ Subject subject_of(const std::string& name, const Request& request) {
     options.threads = 1;
     out.truth = make_character(options).truth;
   } else if (std::filesystem::is_directory(source)) {
-    ReadOptions read;
-    read.frame_step = request.step;
-    out.sequence = read_sequence({source}, read);
+    out.sequence = read_frames(source, request.step);
   } else {
     out.truth = read_rig(source);
   }
   if (out.truth) {
     if (source != name) swing_at_random(*out.truth, std::stoull(name.substr(source.size() + 1)));
     out.truth = thinned(*out.truth, request.step);
-    out.sequence = pose_all(*out.truth);
+    const bool as_it_is = source == name && std::filesystem::exists(source);
+    out.sequence = as_it_is ? read_frames(source, request.step) : pose_all(*out.truth);
   }
   if (request.noise > 0) add_noise(out.sequence, request.noise);
   return out;
@@ -172,6 +182,66 @@ void print_row(const std::string& name, const Request& request) {
   if (subject.truth) write_rig(request.folder / (label + ".known.glb"), *subject.truth, {});
 }
 
+/// Every triangle as four.
+Sequence subdivided(const Sequence& sequence) {
+  const std::vector<Index> corners = triangles_of(sequence.rest);
+  std::map<std::pair<Index, Index>, Index> edges;  // to the vertex in its middle
+  auto vertices = static_cast<Index>(sequence.rest.vertex_count());
+  const auto between = [&](Index a, Index b) {
+    const auto [place, fresh] = edges.try_emplace(std::minmax(a, b), vertices);
+    if (fresh) ++vertices;
+    return place->second;
+  };
+  Sequence out;
+  for (std::size_t t = 0; t + 2 < corners.size(); t += 3) {
+    const Index a = corners[t], b = corners[t + 1], c = corners[t + 2];
+    const Index ab = between(a, b), bc = between(b, c), ca = between(c, a);
+    out.rest.corners.insert(out.rest.corners.end(), {a, ab, ca, ab, b, bc, ca, bc, c, ab, bc, ca});
+    out.rest.face_sizes.insert(out.rest.face_sizes.end(), 4, 3);
+  }
+  const auto refined = [&](const auto& from, auto&& to) {
+    to.leftCols(from.cols()) = from;
+    for (const auto& [edge, middle] : edges) to.col(middle) = (from.col(edge.first) + from.col(edge.second)) / 2;
+  };
+  out.rest.positions.resize(3, vertices);
+  refined(sequence.rest.positions, out.rest.positions);
+  out.frames = Frames(sequence.frame_count(), vertices);
+  for (std::size_t f = 0; f < sequence.frame_count(); ++f) refined(sequence.frames[f], out.frames[f]);
+  out.times = sequence.times;
+  return out;
+}
+
+/// How much of a skeleton another one has, both ways: joints that bend, one to one.
+std::string shares(const Rig& rig, const Rig& other) {
+  return fmt::format("{:.2f} / {:.2f} ({})", match_skeletons(other, rig).recall, match_skeletons(rig, other).recall,
+                     other.bone_count());
+}
+
+void print_stability(const std::string& name, const Request& request) {
+  const Sequence sequence = subject_of(name, request).sequence;
+  const auto solved = [&](const Sequence& frames, int clusters) {
+    SkeletonOptions options = request.solve;
+    options.clusters = clusters;
+    FitReport report;
+    return solve_skeleton(frames, options, report);
+  };
+  const int clusters = request.solve.clusters;
+  const Rig rig = solved(sequence, clusters);
+  const auto cell = [&](const Rig& other) {
+    fmt::print(" {} |", shares(rig, other));
+    std::fflush(stdout);
+  };
+  fmt::print("| {} | {} |", std::filesystem::path(name).filename().string(), rig.bone_count());
+  cell(solved(sequence, clusters / 4));
+  cell(solved(sequence, clusters / 2));
+  cell(solved(select_frames(sequence, 0, sequence.frame_count(), 2), clusters));
+  cell(solved(subdivided(sequence), clusters));
+  Sequence noisy = sequence;
+  add_noise(noisy, 0.1);
+  cell(solved(noisy, clusters));
+  fmt::print("\n");
+}
+
 }  // namespace
 }  // namespace sinew
 
@@ -182,6 +252,7 @@ int main(int argc, char** argv) {
   CLI::App app("Skeletons of known rigs, scored");
   app.add_option("CASE", request.cases)->required();
   app.add_flag("--told", request.told, "The number of known joints that bend is given");
+  app.add_flag("--stable", request.stable, "Skeletons from other clusters, frames, vertices and with noise instead");
   app.add_option("--step", request.step, "Every so many frames");
   app.add_option("--noise", request.noise, "Of the frames, % of the diagonal");
   app.add_option("--clusters", request.solve.clusters);
@@ -195,7 +266,11 @@ int main(int argc, char** argv) {
   bool header = false;
   app.add_flag("--header", header);
   CLI11_PARSE(app, argc, argv);
-  if (header)
+  if (header && request.stable)
+    fmt::print(
+        "| case | bones | a quarter of the clusters | half of them | half of the frames | subdivided | noise 0.1 % |\n"
+        "|---|---|---|---|---|---|---|\n");
+  else if (header)
     fmt::print(
         "| case | V | F | known | bones | E_RMS | RMSE % | recall | precision | parents | joints in | length in "
         "| worst % | posed | posed length | CPU s |\n|{}\n",
@@ -205,7 +280,7 @@ int main(int argc, char** argv) {
           return out;
         }());
   for (const std::string& name : request.cases) try {
-      print_row(name, request);
+      request.stable ? print_stability(name, request) : print_row(name, request);
     } catch (const Error& error) {
       fmt::print("| {} | {} |\n", name, error.what());
     }

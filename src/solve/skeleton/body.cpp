@@ -13,15 +13,16 @@ constexpr double kEnclosed = 0.75;     // mean winding number next to the surfac
 constexpr std::size_t kLooks = 200;    // for that
 constexpr int kSteps = 24;             // on the way from the anchor, and to the middle
 
-constexpr double kCell = 0.01;  // side of the cells by which answers are kept
+constexpr double kCell = 0.01;         // side of the cells by which answers are kept
+constexpr double kMiddleCell = 0.005;  // the same of the middles
 
 /// The number of the cell that x lies in, and its centre. Points far away share cells.
-std::uint64_t cell_of(const Eigen::Vector3d& x, Eigen::Vector3d& centre) {
+std::uint64_t cell_of(const Eigen::Vector3d& x, double side, Eigen::Vector3d& centre) {
   constexpr std::int64_t kHalf = 1 << 20;
   std::uint64_t number = 0;
   for (int i = 0; i < 3; ++i) {
-    const double place = std::clamp(std::floor(x[i] / kCell), -double{kHalf}, double{kHalf - 1});
-    centre[i] = (place + 0.5) * kCell;
+    const double place = std::clamp(std::floor(x[i] / side), -double{kHalf}, double{kHalf - 1});
+    centre[i] = (place + 0.5) * side;
     number = (number << 21) | static_cast<std::uint64_t>(static_cast<std::int64_t>(place) + kHalf);
   }
   return number;
@@ -54,7 +55,7 @@ Body::Body(const Mesh& rest, const lbs::Scaling& scaling)
 
 bool Body::holds(const Eigen::Vector3d& x) const {
   Eigen::Vector3d centre;
-  const std::uint64_t number = cell_of(x, centre);
+  const std::uint64_t number = cell_of(x, kCell, centre);
   auto found = cells_.find(number);
   if (found == cells_.end()) {
     const double half_diagonal = 0.5 * std::sqrt(3.0) * kCell;
@@ -66,6 +67,14 @@ bool Body::holds(const Eigen::Vector3d& x) const {
 }
 
 Eigen::Vector3d Body::middle(const Eigen::Vector3d& x) const {
+  Eigen::Vector3d centre;
+  const std::uint64_t number = cell_of(x, kMiddleCell, centre);
+  auto found = middles_.find(number);
+  if (found == middles_.end()) found = middles_.emplace(number, middle_from(centre)).first;
+  return found->second;
+}
+
+Eigen::Vector3d Body::middle_from(const Eigen::Vector3d& x) const {
   constexpr double kStraight = 0.6;  // of a step must be gained in depth: at the middle the nearest side changes
   constexpr double kStep = 0.25;     // of the depth
   Eigen::Vector3d at = x;

@@ -2,9 +2,13 @@
 
 #include <Eigen/Core>
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <numeric>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "core/index.h"
@@ -19,10 +23,11 @@
 namespace sinew::skeleton {
 namespace {
 
-constexpr int kFreeBonesMost = 128;    // to begin with
-constexpr double kExactFree = 0.5;     // E_RMS beyond the noise that free bones may leave of a motion made by bones
+constexpr int kFreeBonesMost = 128;  // to begin with
+constexpr double kExactFree = 0.5;   // E_RMS beyond the noise that free bones may leave of a motion made by bones
+constexpr double kAnyError = std::numeric_limits<double>::infinity();
 constexpr double kExactJointed = 0.8;  // the same with joints
-constexpr double kCliff = 3;           // times that error where half of the bones are gone, at least
+constexpr double kCliff = 5;           // times that error where half of the bones are gone, at least
 constexpr double kUncounted = 0.1;     // E_RMS that does not count there
 constexpr int kFreeIterations = 12;    // of the free bones before any goes
 constexpr int kWithoutFree = 6;        // after one has gone
@@ -33,10 +38,12 @@ constexpr int kMovesOfTurn = 8;        // of bones and joints
 constexpr double kPays = 0.98;         // of the telling, for which another turn follows
 constexpr int kGrowths = 2;            // in a row that do not make the telling shorter
 constexpr double kOutside = 4;         // bones more that one costs which leads outside the body
-constexpr double kFinerFree = 0.4;     // of the precision, for free bones: fewer of them do what more joints did
 constexpr double kClose = 1.15;        // times the shortest telling, from which as many are tried again
 constexpr int kBonesTried = 8;         // of the bones, the cheapest, that are tried before dropping ends
 constexpr int kManyBones = 48;         // above which a tenth goes at a time
+
+/// Of the precision, to which free bones are told: a few of them do what more joints did, and are missed with joints.
+constexpr std::array kFiner{1.0, 0.4};
 
 /// The share of the way from the joint of bone b's parent to its own that leads outside the body.
 double outside(const SkeletonFit& fit, int b) {
@@ -95,17 +102,18 @@ void settle_free(SkeletonFit& fit, int iterations) {
   run(*fit.problem, options, fit.state);
 }
 
-/// Takes bones away while that makes the telling shorter. `without(fit, bones)` is a fit without some of its bones;
-/// `settle(fit)` goes on with it where it comes close. False: asked to stop.
-template <class Without, class Settle>
-bool drop_while_shorter(const Telling& telling, const Without& without, const Settle& settle, const Progress& progress,
-                        SkeletonFit& fit) {
+/// Takes bones away while that makes the telling shorter and leaves an E_RMS of `most` or less. `without(fit, bones)`
+/// is a fit without some of its bones; `settle(fit)` goes on with it where it comes close; `reached(fit)` is told of
+/// every step. False: asked to stop.
+template <class Without, class Settle, class Reached>
+bool drop_while_shorter(const Telling& telling, double most, const Without& without, const Settle& settle,
+                        const Reached& reached, const Progress& progress, SkeletonFit& fit) {
   double nats = telling.nats(fit);
   int place = 0;   // in the order, of the bone that is tried next
   int missed = 0;  // bones tried since the last that went
   bool many = true;
   std::vector<int> order = cheapest_first(fit);
-  while (fit.state.bones() > 1) {
+  while (fit.state.bones() > 1 && fit.e_rms() <= most) {
     const int window = std::min(kBonesTried, fit.state.bones());
     if (missed == window) return true;
     if (!tell(progress, "search", 0)) return false;
@@ -120,6 +128,7 @@ bool drop_while_shorter(const Telling& telling, const Without& without, const Se
     }
     if (left < nats) {
       fit = std::move(fewer);
+      reached(fit);
       nats = left;
       missed = 0;
       order = cheapest_first(fit);
@@ -144,7 +153,13 @@ SkeletonFit without_free(const SkeletonFit& fit, std::vector<int> gone) {
 SkeletonFit without_jointed(const SkeletonFit& fit, const std::vector<int>& gone) {
   SkeletonFit fewer = fit;
   for (const int b : gone) contract_bone(fewer, b);
-  strict_rounds(fewer, 1, 3);
+  strict_rounds(fewer, 2, 3);
+  if (gone.size() == 1) {
+    SkeletonFit merged = fit;
+    merge_bone(merged, gone.front());
+    strict_rounds(merged, 2, 3);
+    if (merged.state.squares < fewer.state.squares) fewer = std::move(merged);
+  }
   converge(fewer, kWithoutJointed);
   return fewer;
 }
@@ -181,9 +196,16 @@ double beyond(double e_rms, double noise) {
 }
 
 /// Whether the error rises steeply where half of the bones go, as it does where bones made the motion.
-bool has_cliff(const std::vector<SearchRecord>& path, double noise) {
-  const double least = std::hypot(beyond(path.back().e_rms, noise), kUncounted);
-  return beyond(path[path.size() / 2].e_rms, noise) > kCliff * least;
+bool has_cliff(const SkeletonFit& fit, double noise) {
+  SkeletonFit half = fit;
+  const int bones = std::max(1, fit.state.bones() / 2);
+  while (half.state.bones() > bones) {
+    const int surplus = half.state.bones() - bones;
+    remove_cheapest(half.state, *half.problem, std::min(surplus, 1 + half.state.bones() / 10));
+    settle_free(half, kWithoutFree);
+  }
+  const double least = std::hypot(beyond(fit.e_rms(), noise), kUncounted);
+  return beyond(half.e_rms(), noise) > kCliff * least;
 }
 
 /// How far the search has come once bones have joints.
@@ -191,101 +213,160 @@ struct ExactSearch {
   SkeletonFit fit;
   std::vector<SearchRecord> curve;
   double noise = 0;
-  double nats = 0;  // of the telling, before a turn
-  int turn = 0;
+  double nats = 0;  // of the telling
 };
 
-void save_search(const ExactSearch& search, SavedArrays& arrays) {
-  save_skeleton(search.fit, "", arrays);
-  arrays["place"] = numbers({search.noise, search.nats});
-  Eigen::MatrixXd& curve = arrays["curve"] = Eigen::MatrixXd(2, static_cast<Eigen::Index>(search.curve.size()));
+void save_search(const ExactSearch& search, const std::string& prefix, SavedArrays& arrays) {
+  save_skeleton(search.fit, prefix, arrays);
+  arrays[prefix + "place"] = numbers({search.noise, search.nats});
+  Eigen::MatrixXd& curve = arrays[prefix + "curve"] =
+      Eigen::MatrixXd(2, static_cast<Eigen::Index>(search.curve.size()));
   for (std::size_t i = 0; i < search.curve.size(); ++i)
     curve.col(index(i)) << search.curve[i].bones, search.curve[i].e_rms;
 }
 
-void take_search(const SavedArrays& arrays, ExactSearch& search) {
-  take_skeleton(arrays, "", search.fit);
-  const Eigen::MatrixXd& place = saved_array(arrays, "place", 2, 1);
+void take_search(const SavedArrays& arrays, const std::string& prefix, ExactSearch& search) {
+  take_skeleton(arrays, prefix, search.fit);
+  const Eigen::MatrixXd& place = saved_array(arrays, prefix + "place", 2, 1);
   search.noise = std::clamp(place(0), 0.0, 1e9);
   search.nats = std::clamp(place(1), 0.0, 1e18);
   search.curve.clear();
-  for (const auto& point : saved_array(arrays, "curve", 2, -1).colwise())
+  for (const auto& point : saved_array(arrays, prefix + "curve", 2, -1).colwise())
     search.curve.push_back({static_cast<int>(std::clamp(point(0), 0.0, 1e6)), std::clamp(point(1), 0.0, 1e9)});
 }
 
-Telling telling_of(const ExactSearch& search, double precision) {
-  return {3 * static_cast<double>(search.fit.problem->frame_count()),
-          1e-6 * (precision * precision + search.noise * search.noise)};
+Telling telling_of(const SkeletonFit& fit, double noise, double precision) {
+  return {3 * static_cast<double>(fit.problem->frame_count()), 1e-6 * (precision * precision + noise * noise)};
 }
 
-/// Free bones from the motions of patches, as few as tell the motion most briefly, and joints between them.
-ExactEnd start_exact(const Whole& whole, const SkeletonOptions& options, double finer, const Progress& progress,
-                     ExactSearch& search) {
-  const int most = std::min<int>(kFreeBonesMost, 1 + static_cast<int>(search.fit.problem->vertex_count() / 4));
-  PatchBones start = patch_bones(whole, most, search.fit);
-  SkeletonFit& fit = search.fit = std::move(start.fit);
-  search.noise = start.noise;
-  settle_free(fit, kFreeIterations);
-  if (beyond(fit.e_rms(), search.noise) > kExactFree) return ExactEnd::not_exact;
-  const Telling telling = telling_of(search, finer * exact_precision(options.detail));
-  const auto settle = [](SkeletonFit& close) { settle_free(close, 2 * kWithoutFree); };
-  const bool go_on = drop_while_shorter(telling, without_free, settle, progress, fit);
-  if (go_on) search.curve = path_down(fit);
-  if (go_on && (beyond(fit.e_rms(), search.noise) > kExactFree || !has_cliff(search.curve, search.noise)))
-    return ExactEnd::not_exact;
+/// Free bones from the motions of patches, and those of the way down that tell the motion most briefly to each
+/// precision of kFiner.
+struct FreeBones {
+  SkeletonFit all;
+  std::array<SkeletonFit, kFiner.size()> few;
+  double noise = 0;
+  double most = 0;  // E_RMS that they may leave
+
+  Telling telling(std::size_t i, Detail detail) const {
+    return telling_of(all, noise, kFiner[i] * exact_precision(detail));
+  }
+};
+
+void settle_close(SkeletonFit& close) {
+  settle_free(close, 2 * kWithoutFree);
+}
+
+/// One way down, by the first of the precisions. False: asked to stop.
+bool find_free_bones(const Whole& whole, const SkeletonOptions& options, const Progress& progress,
+                     const SkeletonFit& empty, FreeBones& out) {
+  const int most = std::min<int>(kFreeBonesMost, 1 + static_cast<int>(empty.problem->vertex_count() / 4));
+  PatchBones start = patch_bones(whole, most, empty);
+  out.all = std::move(start.fit);
+  settle_free(out.all, kFreeIterations);
+  out.noise = start.noise;
+  out.most = std::hypot(kExactFree, start.noise);
+  std::array<double, kFiner.size()> least;
+  least.fill(kAnyError);
+  const auto look = [&](const SkeletonFit& reached) {
+    for (std::size_t i = 0; i < kFiner.size(); ++i) {
+      const double nats = out.telling(i, options.detail).nats(reached);
+      if (nats >= least[i]) continue;
+      least[i] = nats;
+      out.few[i] = reached;
+    }
+  };
+  look(out.all);
+  SkeletonFit fit = out.all;
+  return drop_while_shorter(out.telling(0, options.detail), out.most, without_free, settle_close, look, progress, fit);
+}
+
+void join_tree(SkeletonFit& fit) {
   fit.tree = adopt_edges(spanning_tree(fit.state, *fit.problem), fit.state);
   strict_rounds(fit, 1, 12);
-  if (!go_on || !tell(progress, "search", 0.5)) return ExactEnd::stopped;
-  converge(fit, kJointRounds);
-  search.nats = telling_of(search, exact_precision(options.detail)).nats(fit);
-  return ExactEnd::found;
 }
 
-/// The search from as many free bones as the precision times `finer` keeps.
-ExactBones search_exact(const Whole& whole, const SkeletonOptions& options, double finer, const Progress& progress,
-                        SkeletonFit& fit) {
-  ExactBones out{ExactEnd::stopped, {}};
-  ExactSearch search;
-  search.fit = fit;
-  if (const auto saved = resume(options.checkpoint, kExactBones)) {
-    take_search(saved->arrays, search);
-    search.turn = static_cast<int>(saved->step);
-  } else {
-    out.end = start_exact(whole, options, finer, progress, search);
-    if (out.end != ExactEnd::found) {
-      if (out.end == ExactEnd::stopped) fit = std::move(search.fit);
-      return out;
-    }
+/// Joints between free bones, where bones made the motion; a finer precision goes down its own way.
+ExactEnd join(const FreeBones& free, std::size_t i, const SkeletonOptions& options, const Progress& progress,
+              ExactSearch& search) {
+  SkeletonFit& fit = search.fit = free.few[i];
+  search.noise = free.noise;
+  if (fit.e_rms() > free.most || !has_cliff(fit, free.noise)) return ExactEnd::not_exact;
+  if (i > 0) {
+    const auto ignore = [](const SkeletonFit&) {};
+    fit = free.all;
+    if (!drop_while_shorter(free.telling(i, options.detail), free.most, without_free, settle_close, ignore, progress,
+                            fit))
+      return ExactEnd::stopped;
+    if (fit.e_rms() > free.most) return ExactEnd::not_exact;
   }
-  const Telling telling = telling_of(search, exact_precision(options.detail));
+  search.curve = path_down(fit);
+  join_tree(fit);
+  converge(fit, kJointRounds);
+  search.nats = telling_of(fit, free.noise, exact_precision(options.detail)).nats(fit);
+  return tell(progress, "search", 0.5) ? ExactEnd::found : ExactEnd::stopped;
+}
+
+/// One turn of adding bones, dropping and moving them. False: asked to stop.
+bool take_turn(const Telling& telling, const SkeletonOptions& options, const Progress& progress, ExactSearch& search) {
   const auto settle = [](SkeletonFit& close) { converge(close, 2 * kWithoutJointed); };
-  for (bool pays = true; pays && search.turn < kTurns; ++search.turn) {
-    keep(options.checkpoint, kExactBones, search.turn, [&](SavedArrays& arrays) { save_search(search, arrays); });
-    ExactSearch next = search;
-    const bool go_on = grow_while_shorter(telling, options.seed, progress, next.fit) &&
-                       drop_while_shorter(telling, without_jointed, settle, progress, next.fit) &&
-                       search_skeleton(next.fit, kMovesOfTurn, options.seed, nullptr, progress);
-    out.end = go_on ? ExactEnd::found : ExactEnd::stopped;
-    if (!go_on) break;
-    next.nats = telling.nats(next.fit);
-    pays = next.nats < kPays * search.nats;
-    search = std::move(next);
-  }
-  fit = search.fit;
-  out.curve = search.curve;
-  if (out.end == ExactEnd::found && beyond(fit.e_rms(), search.noise) > kExactJointed) out.end = ExactEnd::not_exact;
-  return out;
+  const bool go_on =
+      grow_while_shorter(telling, options.seed, progress, search.fit) &&
+      drop_while_shorter(
+          telling, kAnyError, without_jointed, settle, [](const SkeletonFit&) {}, progress, search.fit) &&
+      search_skeleton(search.fit, kMovesOfTurn, options.seed, nullptr, progress);
+  if (go_on) search.nats = telling.nats(search.fit);
+  return go_on;
+}
+
+/// What there is where the search is asked to stop.
+ExactBones stopped(const ExactSearch& search, const std::optional<ExactSearch>& best, SkeletonFit& fit) {
+  fit = best ? best->fit : search.fit;
+  if (fit.tree.bones() != fit.state.bones()) join_tree(fit);
+  return {ExactEnd::stopped, {}};
 }
 
 }  // namespace
 
 ExactBones find_exact_bones(const Whole& whole, const SkeletonOptions& options, const Progress& progress,
                             SkeletonFit& fit) {
-  const SkeletonFit empty = fit;
-  ExactBones out = search_exact(whole, options, 1, progress, fit);
-  if (out.end != ExactEnd::not_exact) return out;
-  fit = empty;  // of large meshes the coarser measure merges bones, so that what is left is not exact
-  return search_exact(whole, options, kFinerFree, progress, fit);
+  ExactSearch search{fit, {}};
+  std::optional<ExactSearch> best;  // of the tries before
+  std::optional<FreeBones> free;    // from which every try starts
+  std::size_t first = 0;            // try, and its turn
+  int turn = -1;                    // before bones have joints
+  if (const auto saved = resume(options.checkpoint, kExactBones)) {
+    first = static_cast<std::size_t>(saved->step) / kTurns;
+    turn = static_cast<int>(saved->step) % kTurns;
+    take_search(saved->arrays, "", search);
+    if (saved->arrays.contains("best place")) take_search(saved->arrays, "best ", best.emplace(ExactSearch{fit, {}}));
+  }
+  for (std::size_t i = first; i < kFiner.size(); ++i, turn = -1) {
+    if (turn < 0) {
+      if (!free && !find_free_bones(whole, options, progress, fit, free.emplace())) {
+        search.fit = free->few[i];
+        return stopped(search, best, fit);
+      }
+      const ExactEnd end = join(*free, i, options, progress, search);
+      if (end == ExactEnd::not_exact) continue;
+      if (end == ExactEnd::stopped) return stopped(search, best, fit);
+      turn = 0;
+    }
+    const Telling telling = telling_of(search.fit, search.noise, exact_precision(options.detail));
+    for (bool pays = true; pays && turn < kTurns; ++turn) {
+      keep(options.checkpoint, kExactBones, static_cast<std::int64_t>(i) * kTurns + turn, [&](SavedArrays& arrays) {
+        save_search(search, "", arrays);
+        if (best) save_search(*best, "best ", arrays);
+      });
+      ExactSearch next = search;
+      if (!take_turn(telling, options, progress, next)) return stopped(search, best, fit);
+      pays = next.nats < kPays * search.nats;
+      search = std::move(next);
+    }
+    if (beyond(search.fit.e_rms(), search.noise) <= kExactJointed && (!best || search.nats < best->nats)) best = search;
+  }
+  if (!best) return {};
+  fit = std::move(best->fit);
+  return {ExactEnd::found, std::move(best->curve)};
 }
 
 }  // namespace sinew::skeleton

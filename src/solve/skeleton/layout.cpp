@@ -84,20 +84,26 @@ void root_at(int root, SkeletonFit& fit) {
   fit.tree = adopt_edges(edges, fit.state);
 }
 
-/// Where the root's joint is drawn: between the hips, or in the middle of what it moves; on the plane of a root that is
-/// even.
+/// Where the root's joint is drawn: between the hips, or in the middle of what it moves; in the body, and on the plane
+/// of a shape whose two sides it moves alike.
 Eigen::Vector3d root_joint(const Described& skeleton) {
   const Body* body = skeleton.fit.body;
-  const Eigen::Vector3d centroid = skeleton.shapes.middle.col(0);
-  Eigen::Vector3d middle = body == nullptr ? centroid : body->middle(centroid);
-  const Symmetry& even = skeleton.fit.symmetry;
-  if (!even.partner.empty() && even.partner[0] == 0) middle = 0.5 * (middle + even.plane.mirrored(middle));
-  if (skeleton.anatomy.legs.empty() || skeleton.anatomy.root != 0) return middle;
-  Eigen::Vector3d hips = skeleton.anatomy.legs.back().between;
-  if (body != nullptr && !body->holds(hips)) return middle;
-  for (int b = 1; b < skeleton.fit.tree.bones(); ++b)
-    if ((skeleton.fit.tree.joint.col(b) - hips).norm() < kShortestBone) return middle;
-  return hips;
+  const JointTree& tree = skeleton.fit.tree;
+  const bool hips = !skeleton.anatomy.legs.empty() && skeleton.anatomy.root == 0;
+  const auto placed = [&](Eigen::Vector3d x, bool to_the_middle) {
+    if (body != nullptr && (to_the_middle || !body->holds(x))) x = body->middle(x);
+    const bool even = skeleton.shapes.left[0] <= kOneSide && skeleton.shapes.left[0] >= 1 - kOneSide;
+    if (!skeleton.plane || !even) return x;
+    const Eigen::Vector3d between = 0.5 * (x + skeleton.plane->mirrored(x));
+    return body == nullptr || body->holds(between) ? between : x;
+  };
+  const auto near_another = [&](const Eigen::Vector3d& x) {
+    return tree.bones() > 1 &&
+           (tree.joint.rightCols(tree.bones() - 1).colwise() - x).colwise().norm().minCoeff() < kShortestBone;
+  };
+  if (hips)
+    if (const Eigen::Vector3d x = placed(skeleton.anatomy.legs.back().between, false); !near_another(x)) return x;
+  return placed(skeleton.shapes.middle.col(0), true);
 }
 
 /// Where a bone ends: at the joint of the bone that goes on from it, or, where none does, at the tip of what it moves.

@@ -39,26 +39,59 @@ std::vector<TreeEdge> other_edges(const SkeletonFit& fit, int b, std::size_t mos
   return out;
 }
 
-}  // namespace
-
-void contract_bone(SkeletonFit& fit, int b) {
-  const std::vector<TreeEdge> old = edges_of(fit.tree);
+/// Of the neighbours of b in the tree, that which it blends with most.
+int heir_of(const SkeletonFit& fit, int b) {
   int heir = -1;
-  for (const TreeEdge& edge : old)
+  for (const TreeEdge& edge : edges_of(fit.tree))
     if (edge.from == b || edge.to == b) {
       const int other = edge.from == b ? edge.to : edge.from;
       if (heir < 0 || blend(fit.state.sums, other, b) > blend(fit.state.sums, heir, b)) heir = other;
     }
+  return heir;
+}
+
+/// Without bone b, whose neighbours join another, each keeping its joint. Weights and sums are stale.
+void take_out(SkeletonFit& fit, int b, int heir) {
   const auto renumbered = [&](int k) {
     const int kept = k == b ? heir : k;
     return kept > b ? kept - 1 : kept;
   };
   std::vector<TreeEdge> edges;
-  for (const TreeEdge& edge : old)
+  for (const TreeEdge& edge : edges_of(fit.tree))
     if (renumbered(edge.from) != renumbered(edge.to))
       edges.push_back({renumbered(edge.from), renumbered(edge.to), edge.joint});
   remove_bone(fit.state, b);
   fit.tree = adopt_edges(directed_edges(edges, renumbered(0)), fit.state);
+}
+
+void give_weights(SparseWeights& w, int from, int to) {
+  for (std::size_t v = 0; v < w.vertex_count(); ++v) {
+    const auto first = w.bone.begin() + static_cast<std::ptrdiff_t>(w.slot(v));
+    const auto giver = std::find(first, first + w.count[v], from);
+    const auto taker = std::find(first, first + w.count[v], to);
+    if (giver == first + w.count[v]) continue;
+    if (taker == first + w.count[v])
+      *giver = static_cast<std::uint16_t>(to);
+    else
+      w.value[static_cast<std::size_t>(taker - w.bone.begin())] +=
+          w.value[static_cast<std::size_t>(giver - w.bone.begin())];
+  }
+}
+
+}  // namespace
+
+void contract_bone(SkeletonFit& fit, int b) {
+  take_out(fit, b, heir_of(fit, b));
+  update_weights(fit);
+}
+
+void merge_bone(SkeletonFit& fit, int b) {
+  constexpr int kRounds = 6;
+  const int heir = heir_of(fit, b);
+  give_weights(fit.state.weights, b, heir);
+  take_out(fit, b, heir);
+  sum_up(fit);
+  settle_tree(fit, kRounds);
   update_weights(fit);
 }
 

@@ -10,6 +10,10 @@ namespace sinew::skeleton {
 /// Takes bone b out of the tree: its neighbours join the one it blends with most, each keeping its joint.
 void contract_bone(SkeletonFit& fit, int b);
 
+/// Makes one bone of b and the bone it blends with most: that gets its weights and neighbours, and the motion that
+/// fits both. Where two bones did the work of one, contract_bone() would leave the motion of one of them.
+void merge_bone(SkeletonFit& fit, int b);
+
 /// Takes away the bones that cost least until `most` are left, with two rounds after each.
 void shrink_to(SkeletonFit& fit, int most);
 

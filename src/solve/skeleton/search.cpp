@@ -13,9 +13,11 @@
 namespace sinew::skeleton {
 namespace {
 
-constexpr int kSettle = 8;       // rounds after a move before it is judged, and once more where it comes near
-constexpr double kNear = 0.04;   // E_RMS above the best that is worth those
-constexpr double kSlack = 0.03;  // E_RMS above the best from which moves go on, at first; falls to 0
+constexpr int kSettle = 8;         // rounds after a move before it is judged, and once more where it comes near
+constexpr double kNear = 0.04;     // E_RMS above the best that is worth those
+constexpr int kPatience = 16;      // moves, or a quarter of them if more: the search ends where so many gain less than
+constexpr double kGained = 0.005;  // of the error
+constexpr double kSlack = 0.03;    // E_RMS above the best from which moves go on, at first; falls to 0
 
 enum class Move { add_one, add_two, add_many, exchange_edges, loosen };
 
@@ -43,20 +45,27 @@ bool search_skeleton(SkeletonFit& best, int moves, std::uint64_t seed, Checkpoin
                      const Progress& progress) {
   std::mt19937_64 random(seed);
   SkeletonFit current = best;
+  std::vector<double> errors;  // the best before every move
   int first = 0;
   if (const auto saved = resume(checkpoint, kSkeletonSearch)) {
     take_skeleton(saved->arrays, "best ", best);
     take_skeleton(saved->arrays, "current ", current);
     first = std::min(moves, static_cast<int>(saved->step));
+    const Eigen::MatrixXd& before = saved_array(saved->arrays, "errors", -1, 1);
+    errors.assign(before.data(), before.data() + before.size());
     random.discard(static_cast<unsigned long long>(first));
   }
   if (best.state.bones() < 2) return true;
+  const auto patience = static_cast<std::size_t>(std::max(kPatience, moves / 4));
   for (int move = first; move < moves; ++move) {
     keep(checkpoint, kSkeletonSearch, move, [&](SavedArrays& arrays) {
       save_skeleton(best, "best ", arrays);
       save_skeleton(current, "current ", arrays);
+      arrays["errors"] = Eigen::Map<const Eigen::VectorXd>(errors.data(), index(errors.size()));
     });
     if (best.e_rms() < kSearchTruncation) break;  // what is left is what the reduction leaves out
+    errors.push_back(best.e_rms());
+    if (errors.size() > patience && best.e_rms() > (1 - kGained) * errors[errors.size() - 1 - patience]) break;
     const double done = static_cast<double>(move) / moves;
     if (!tell(progress, "search", done)) return false;
     const double limit = best.e_rms() * (1 + kSlack * (1 - done));

@@ -129,6 +129,17 @@ std::vector<int> even_bones(const SkeletonFit& fit, const MirrorPlane& plane, co
   return out;
 }
 
+/// A body that is even within a tolerance may hold two joints and not what lies between one and the other's image:
+/// these stay as they are.
+void leave_outside_alone(SkeletonFit& fit) {
+  if (fit.body == nullptr) return;
+  Eigen::Matrix3Xd joint = fit.tree.joint;
+  fit.symmetry.apply_to(joint);
+  std::vector<int>& partner = fit.symmetry.partner;
+  for (int b = 1; b < fit.tree.bones(); ++b)
+    if (const int p = partner[at(b)]; p >= 0 && !fit.body->holds(joint.col(b))) partner[at(p)] = partner[at(b)] = -1;
+}
+
 }  // namespace
 
 void tidy(const SkeletonOptions& options, SkeletonFit& fit) {
@@ -182,6 +193,7 @@ void even_joints(SkeletonFit& fit, const MirrorPlane& plane) {
     SkeletonFit tried = fit;
     tried.joints_stay = true;
     tried.symmetry = {plane, even_bones(fit, plane, partner, place)};
+    leave_outside_alone(tried);
     tried.symmetry.apply_to(tried.tree.joint);
     strict_rounds(tried, kTidyRounds, 4);
     if (tried.e_rms() > allowed(fit.e_rms(), kEvenRise)) continue;

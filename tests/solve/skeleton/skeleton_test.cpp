@@ -235,6 +235,7 @@ TEST(Skeleton, IsEvenByItselfWhereItNearlyIsUnlessToldNotToBe) {
   options.uneven = true;
   const Rig uneven = solve_skeleton(sequence, options, report);
   EXPECT_GT(std::abs(uneven.bones[1].head.x() + uneven.bones[2].head.x()), 0.01F) << "the test shows nothing";
+  EXPECT_NEAR(uneven.bones[0].head.x(), 0, 1e-3) << "the root moves both sides: it is drawn between them";
   EXPECT_LE(evaluate(even, sequence, 1).e_rms, 1.05 * evaluate(uneven, sequence, 1).e_rms);
 }
 
