@@ -7,6 +7,7 @@ import { cpus } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { drawBudgets } from './budgets.mjs';
 import { drawFigures } from './figures.mjs';
 import { figures, SHORT } from './jobs.mjs';
 import { resultsPage, summary, svgOf } from './page.mjs';
@@ -17,7 +18,7 @@ const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 const { values: options } = parseArgs({
   options: {
     only: { type: 'string', multiple: true, default: [] }, quality: { type: 'string' }, threads: { type: 'string', default: '1' },
-    short: { type: 'boolean', default: false }, list: { type: 'boolean', default: false }, figures: { type: 'boolean', default: false }, sizes: { type: 'boolean', default: false }, gltfpack: { type: 'string' }, store: { type: 'boolean', default: false },
+    short: { type: 'boolean', default: false }, list: { type: 'boolean', default: false }, figures: { type: 'boolean', default: false }, sizes: { type: 'boolean', default: false }, budgets: { type: 'boolean', default: false }, gltfpack: { type: 'string' }, store: { type: 'boolean', default: false },
     missing: { type: 'boolean', default: false }, 'write-only': { type: 'boolean', default: false }, program: { type: 'string', default: join(root, 'build/release/bin/sinew') },
     seed: { type: 'string', default: '1' }, help: { type: 'boolean', default: false },
   },
@@ -31,6 +32,7 @@ if (options.help) {
   --store        with --short: store the figures instead of comparing
   --figures      instead: draw docs/figures.md by 'sinew sweep'
   --sizes        instead: measure packed files and write docs/sizes.md; --gltfpack PROGRAM puts its files beside ours
+  --budgets      instead: measure what is left of the error after so much work and write docs/budgets.md
   --list         names of the figures, then stop
   --write-only   write docs/results.md from what is remembered, run nothing
 Figures that are not run keep what docs/results/results.json says of them, with the commit that measured it.`);
@@ -48,6 +50,10 @@ if (options.figures) {
 }
 if (options.sizes) {
   drawSizes({ root, data, program: options.program, gltfpack: options.gltfpack, only: options.only });
+  process.exit(0);
+}
+if (options.budgets) {
+  drawBudgets({ root, data, program: options.program, only: options.only, writeOnly: options['write-only'] });
   process.exit(0);
 }
 const qualityOf = (figure) => (options.short ? 'fast' : options.quality ?? TABLES[figure.table].quality);

@@ -12,7 +12,6 @@ namespace {
 constexpr double kShares[] = {1, 0.5, 0.25};  // of the weights that a new bone is fitted for
 constexpr double kHorizon = 30;               // iterations at the present rate that a trial may need to overtake
 constexpr int kLongest = 100;                 // iterations of a trial at most
-constexpr double kSettled = 1e-4;             // tolerance of trials
 
 void spend(const RunOptions& run, std::uint64_t work) {
   if (run.work != nullptr) run.work->done += work;
@@ -53,36 +52,37 @@ Eigen::MatrixXd fit_beside(const Problem& problem, const FitState& state, const 
 }
 
 /// Adds bones where they would gain most, lets all settle, and takes away as many that matter least.
-void breathe(const Problem& problem, const RunOptions& run_options, int added, std::uint64_t seed, FitState& state) {
+void breathe(const Problem& problem, const RunOptions& run_options, int added, const MovePace& pace, std::uint64_t seed,
+             FitState& state) {
   const int bones = state.bones();
   spend(run_options, static_cast<std::uint64_t>(added) * comparison_work(problem, bones + 12));
   add_bones(state, propose_bones(problem, state, added, run_options.bones.transforms, kShares, seed));
   RunOptions settle = run_options;
-  settle.iterations = 12;
+  settle.iterations = pace.entered;
   settle.tolerance = 0;
   run(problem, settle, state);
-  shrink(problem, settle, bones, state);
+  shrink(problem, settle, bones, pace.shrunk, state);
 }
 
 }  // namespace
 
-void apply_move(const Problem& problem, const RunOptions& run_options, const Move& move, std::uint64_t seed,
-                FitState& state) {
+void apply_move(const Problem& problem, const RunOptions& run_options, const Move& move,
+                const MovePace& pace, std::uint64_t seed, FitState& state) {
   const auto with = [&](int more) {
     RunOptions loose = run_options;
     loose.influences = std::min(run_options.influences + more, state.bones());
-    loose.iterations = 6;
+    loose.iterations = pace.loosened;
     loose.tolerance = 0;
     return loose;
   };
-  if (move.bones > 0) breathe(problem, with(move.influences), move.bones, seed, state);
+  if (move.bones > 0) breathe(problem, with(move.influences), move.bones, pace, seed, state);
   for (int more = move.influences - (move.bones > 0 ? 1 : 0); more > 0; --more) run(problem, with(more), state);
 }
 
-void pursue(const Problem& problem, const RunOptions& run_options, double target, FitState& state) {
+void pursue(const Problem& problem, const RunOptions& run_options, double target, double tolerance, FitState& state) {
   RunOptions settle = run_options;
   settle.iterations = kLongest;
-  settle.tolerance = kSettled;
+  settle.tolerance = tolerance;
   std::vector<double> history;
   settle.after = [&](const FitState& now) {
     history.push_back(now.value);
@@ -140,9 +140,9 @@ Eigen::MatrixXd propose_bones(const Problem& problem, const FitState& state, int
   return chosen;
 }
 
-void shrink(const Problem& problem, const RunOptions& run_options, int bones, FitState& state) {
+void shrink(const Problem& problem, const RunOptions& run_options, int bones, int iterations, FitState& state) {
   RunOptions settle = run_options;
-  settle.iterations = 4;
+  settle.iterations = iterations;
   settle.tolerance = 0;
   while (state.bones() > bones) {
     const std::vector<double> costs = removal_costs(problem, bone_gram(problem, state.D), state.weights);

@@ -14,6 +14,16 @@ struct Move {
   int influences;
 };
 
+/// How many iterations the parts of a move take.
+struct MovePace {
+  int entered;     // after bones came in
+  int loosened;    // with each number of influences
+  int shrunk;      // after each bone that went
+  double settled;  // tolerance of the iterations that follow
+};
+inline constexpr MovePace kSteady = {12, 6, 4, 1e-4};
+inline constexpr MovePace kHasty = {6, 3, 2, 1e-3};  // while moves pay, the next one does what this one left
+
 /// Gives the model more bones, added where they would gain most, and more influences for a while, until those that
 /// matter least are taken away again.
 void apply_move(const Problem& problem, const RunOptions& run, const Move& move, std::uint64_t seed, FitState& state);
@@ -30,7 +40,7 @@ std::vector<Index> patch_around(const Problem& problem, std::size_t seed, std::s
 Eigen::MatrixXd propose_bones(const Problem& problem, const FitState& state, int count, Transforms transforms,
                               std::span<const double> shares, std::uint64_t seed);
 
-/// Takes bones away until `bones` remain, always the one whose absence costs least, with a few iterations after each.
-void shrink(const Problem& problem, const RunOptions& run, int bones, FitState& state);
+/// Takes bones away until `bones` remain, always the one whose absence costs least, with `iterations` after each.
+void shrink(const Problem& problem, const RunOptions& run, int bones, int iterations, FitState& state);
 
 }  // namespace sinew::lbs

@@ -1,6 +1,7 @@
 #include "solve/lbs/bone_search.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 #include <limits>
@@ -15,10 +16,12 @@
 namespace sinew::lbs {
 namespace {
 
-constexpr Move kMoves[] = {{0, 3}, {1, 2}, {1, 0}, {2, 2}, {0, 6}, {2, 3}};
+constexpr std::array<Move, 6> kMoves = {{{0, 3}, {1, 2}, {1, 0}, {2, 2}, {0, 6}, {2, 3}}};
+constexpr std::array<Move, 6> kHastyMoves = {{{1, 2}, {2, 2}, {0, 3}, {1, 0}, {2, 3}, {0, 6}}};
 
 constexpr double kPays = 1e-3;    // a move that lowers the value by less than this share does not pay
 constexpr double kAbove = 0.02;   // the search goes on from a move that ends this far above the best
+constexpr int kWavers = 6;        // moves in a row that did not pay after which they are made with more care
 constexpr int kAstray = 12;       // moves in a row without a new best after which it is gone back to
 constexpr int kHeat = 3;          // moves of every start before the worse half is given up
 constexpr double kExact = 1e-11;  // of the energy: nothing is left to be found
@@ -73,8 +76,8 @@ Chain begin(const Problem& problem, const SearchOptions& options, const FitState
       settle.iterations = 8;
       settle.tolerance = 0;
       run(problem, settle, chain.state);
-      shrink(problem, run_options, bones, chain.state);
-      pursue(problem, run_options, 0, chain.state);
+      shrink(problem, run_options, bones, kSteady.shrunk, chain.state);
+      pursue(problem, run_options, 0, kSteady.settled, chain.state);
     }
   }
   chain.walk = chain.state;
@@ -98,9 +101,11 @@ Trial try_move(const Problem& problem, const SearchOptions& options, const Chain
   RunOptions run_options = options.run;
   run_options.work = &trial.work;
   const int move = chain.moves + ahead;
-  apply_move(problem, run_options, kMoves[static_cast<std::size_t>(move) % std::size(kMoves)],
+  const MovePace& pace = options.hasty && chain.failures < kWavers ? kHasty : kSteady;
+  const auto& moves = options.hasty ? kHastyMoves : kMoves;
+  apply_move(problem, run_options, moves[static_cast<std::size_t>(move) % moves.size()], pace,
              seed_of(options.seed, chain.start, move), trial.state);
-  pursue(problem, run_options, highest_accepted(chain), trial.state);
+  pursue(problem, run_options, highest_accepted(chain), pace.settled, trial.state);
   return trial;
 }
 
@@ -121,12 +126,12 @@ void judge(std::vector<Trial>& batch, Chain& chain) {
 
 /// Moves that are tried side by side: few while most of them pay.
 int batch_size(const Chain& chain) {
-  return chain.failures < 6 ? 2 : chain.failures < kAstray ? 4 : 8;
+  return chain.failures < kWavers ? 2 : chain.failures < kAstray ? 4 : 8;
 }
 
 /// What a move takes about.
 std::uint64_t move_work(const Problem& problem, const SearchOptions& options, int bones) {
-  return 70 * iteration_work(problem, bones, options.run.influences + 2, problem.vertex_count() / 3);
+  return (options.hasty ? 40 : 70) * iteration_work(problem, bones, options.run.influences + 2, problem.vertex_count() / 3);
 }
 
 /// The whole search, between whose batches it can be saved.
@@ -249,9 +254,9 @@ class Search {
     Work work;
     RunOptions run_options = options_.run;
     run_options.work = &work;
-    apply_move(problem_, run_options, {(initial_.bones() + 2) / 3, 0}, seed_of(options_.seed, chain.start, -1),
-               chain.state);
-    pursue(problem_, run_options, 0, chain.state);
+    apply_move(problem_, run_options, {(initial_.bones() + 2) / 3, 0}, kSteady,
+               seed_of(options_.seed, chain.start, -1), chain.state);
+    pursue(problem_, run_options, 0, kSteady.settled, chain.state);
     spend(work);
     chain.walk = chain.state;
     place_.chains.push_back(std::move(chain));

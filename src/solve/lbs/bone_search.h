@@ -13,7 +13,8 @@ struct SearchOptions {
   int starts = 4;     // different ones, of which half go on after each heat
   int patience = 24;  // moves in a row from one place that lowered the value by less than 0.1 %
   int kicks = 3;      // searches begun anew from the best with a third of its bones exchanged
-  int threads = 1;    // that try moves side by side; the result does not depend on it
+  bool hasty = false;  // short moves, of bones first, for as long as they pay
+  int threads = 1;     // that try moves side by side; the result does not depend on it
   std::uint64_t seed = 1;
   Budget* budget = nullptr;                         // asked before every batch of moves
   std::uint64_t reserve = 0;                        // work to be left of it

@@ -171,6 +171,40 @@ Problem Problem::sample(const std::vector<Index>& vertices, double truncation, s
   return part;
 }
 
+Problem Problem::at_frames(const std::vector<Index>& frames, double truncation, std::uint64_t seed) const {
+  Problem part = without_vertices();
+  part.frames_ = frames.size();
+  part.rows_ = 3 * frames.size();
+  part.basis_ = {};
+  part.rest_ = rest_;
+  part.adjacency_ = adjacency_;
+  const auto rows_of = [&](const auto& from, auto& to) {
+    to.resize(index(part.rows_), from.cols());
+    for (std::size_t i = 0; i < frames.size(); ++i)
+      to.template middleRows<3>(index(3 * i)) = from.template middleRows<3>(index(3 * std::size_t{frames[i]}));
+  };
+  rows_of(common_, part.common_);
+  if (reduced()) {
+    Eigen::MatrixXf basis;
+    rows_of(basis_, basis);
+    part.stored_.resize(basis.rows(), stored_.cols());
+    gemm(Op::none, Op::none, 1.0F, basis, stored_, 0.0F, part.stored_, threads_);
+  } else {
+    rows_of(stored_, part.stored_);
+  }
+  part.energy_.resize(vertex_count());
+  for (std::size_t v = 0; v < vertex_count(); ++v) {
+    part.energy_[v] = part.stored_.col(index(v)).cast<double>().squaredNorm();
+    part.total_energy_ += part.energy_[v];
+  }
+  if (truncation <= 0) return part;
+  const std::vector<Index> chosen = spread_vertices(vertex_count(), kBasisVertices);
+  Eigen::MatrixXf some(index(part.rows_), index(chosen.size()));
+  for (std::size_t i = 0; i < chosen.size(); ++i) some.col(index(i)) = part.stored_.col(chosen[i]);
+  part.reduce(some, truncation, seed);
+  return part;
+}
+
 Problem Problem::aimed_at(Eigen::MatrixXf trajectories, std::vector<double> importance) const {
   Problem other = without_vertices();
   other.rest_ = rest_;

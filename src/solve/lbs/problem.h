@@ -53,6 +53,10 @@ class Problem {
   /// ProblemOptions says where it is not already. Called by all ranks.
   Problem sample(const std::vector<Index>& vertices, double truncation = 0, std::uint64_t seed = 1) const;
 
+  /// The same vertices in some of the frames (ascending), reduced anew as ProblemOptions says. For samples, whose
+  /// trajectories are stored.
+  Problem at_frames(const std::vector<Index>& frames, double truncation, std::uint64_t seed) const;
+
   /// The same vertices and basis with other trajectories (rows × V), each of which counts `importance` times.
   Problem aimed_at(Eigen::MatrixXf trajectories, std::vector<double> importance) const;
 
@@ -128,7 +132,7 @@ class Problem {
   std::shared_ptr<device::Passes> device_;
 };
 
-/// At most `count` of the vertices 0..vertices-1, spread evenly, ascending.
+/// At most `count` of the vertices (or frames) 0..vertices-1, spread evenly, ascending.
 std::vector<Index> spread_vertices(std::size_t vertices, std::size_t count);
 
 }  // namespace sinew::lbs

@@ -1,5 +1,7 @@
 #include "solve/lbs/weight_samples.h"
 
+#include "core/index.h"
+
 namespace sinew::lbs {
 namespace {
 
@@ -31,6 +33,23 @@ SparseWeights spread_weights(const Adjacency& adjacency, const std::vector<Index
     }
   }
   return weights;
+}
+
+Eigen::MatrixXd motions_at(const Eigen::MatrixXd& D, const std::vector<Index>& frames) {
+  Eigen::MatrixXd part(index(3 * frames.size()), D.cols());
+  for (std::size_t i = 0; i < frames.size(); ++i)
+    part.middleRows<3>(index(3 * i)) = D.middleRows<3>(index(3 * std::size_t{frames[i]}));
+  return part;
+}
+
+Eigen::MatrixXd spread_motions(const Problem& problem, const std::vector<Index>& frames, const Eigen::MatrixXd& part) {
+  Eigen::MatrixXd D(index(3 * problem.frame_count()), part.cols());
+  const auto turn = [&](std::size_t f) { return problem.common().block<3, 3>(index(3 * f), 0); };
+  for (std::size_t f = 0, i = 0; f < problem.frame_count(); ++f) {
+    while (i + 1 < frames.size() && frames[i + 1] + frames[i] < 2 * f) ++i;
+    D.middleRows<3>(index(3 * f)) = turn(f) * turn(frames[i]).transpose() * part.middleRows<3>(index(3 * i));
+  }
+  return D;
 }
 
 }  // namespace sinew::lbs

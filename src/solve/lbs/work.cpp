@@ -68,13 +68,24 @@ void Budget::take(const Eigen::MatrixXd& saved) {
   granted_ = static_cast<std::uint64_t>(saved(3));
 }
 
+namespace {
+
+double motion_nanoseconds(double F, double B) {
+  return F * (2 * kRotation * B + kDense * 3 * 16 * 4 * B * B);
+}
+
+}  // namespace
+
+std::uint64_t motion_work(std::size_t frames, int bones) {
+  return static_cast<std::uint64_t>(motion_nanoseconds(static_cast<double>(frames), bones));
+}
+
 std::uint64_t iteration_work(const Problem& problem, int bones, int influences, std::uint64_t exchanges) {
   const auto V = static_cast<double>(problem.vertex_count());
-  const auto F = static_cast<double>(problem.frame_count());
   const auto rows = static_cast<double>(problem.row_count());
   const double B = bones, K = influences;
   const double vertices = V * (kVertex + kProduct * rows * 4 * B + kSum * rows * 4 * K + kSupport * K * B);
-  const double motion = F * (2 * kRotation * B + kDense * 3 * 16 * 4 * B * B);
+  const double motion = motion_nanoseconds(static_cast<double>(problem.frame_count()), bones);
   return static_cast<std::uint64_t>(vertices + motion + kExchange * K * K * B * static_cast<double>(exchanges));
 }
 

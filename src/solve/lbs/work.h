@@ -52,6 +52,9 @@ class Budget {
 /// One iteration of weights and bones, of which `exchanges` vertices tried to exchange a bone.
 std::uint64_t iteration_work(const Problem& problem, int bones, int influences, std::uint64_t exchanges);
 
+/// The part of it that the bones take, however many vertices there are.
+std::uint64_t motion_work(std::size_t frames, int bones);
+
 /// One pass that compares every vertex with every bone or candidate.
 std::uint64_t comparison_work(const Problem& problem, int bones);
 

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <string>
 
+#include "core/index.h"
 #include "sinew/core/error.h"
 #include "solve/lbs/alternation.h"
 #include "solve/lbs/bone_search.h"
@@ -33,8 +35,12 @@ constexpr Eigen::Index kLargestMotion = 1 << 21;  // numbers in D up to which se
 constexpr int kThoroughPeriod = 8;                // one vertex in so many searches its support thoroughly at the end
 constexpr std::size_t kDenseWeights = 4000000;    // most weights of V·B for which a dense start is affordable
 constexpr int kMostIterations = 100;              // of the last stage
-constexpr std::uint64_t kQuick = 120;             // iterations; a smaller budget has no time for more than those
-constexpr std::uint64_t kReserve = 60;            // iterations that follow a search
+constexpr std::size_t kLeastFrames = 24;          // of a sample
+constexpr int kMotionIterations = 6;              // of the motions in frames that were not in the sample
+constexpr std::uint64_t kQuick = 20;              // iterations of all vertices and of the sample: with a budget of less
+constexpr std::uint64_t kQuickSearch = 150;       // than both it is not searched
+constexpr std::uint64_t kReserve = 60;            // iterations that follow a search, or as few as
+constexpr std::uint64_t kLeastReserve = 12;
 constexpr int kLeastIterations = 8;               // of the last stage, whatever the budget
 constexpr int kFastIterations = 25;               // of the whole solve, where there is time for little more
 constexpr int kSurfaceRounds = 16;                // after the last stage
@@ -69,38 +75,43 @@ RunOptions run_options(const SsdrOptions& options, int iterations, int influence
   return run;
 }
 
-/// Bones from near-rigid parts [§3.4]: connected patches count as parts of their own, and of the surplus those that
-/// matter least go once weights blend.
-FitState initial_state(const Solve& solve, int bones, bool quick) {
+/// Near-rigid parts [§3.4] of which bones are made; connected patches count as parts of their own, so that there may be
+/// more of them than bones.
+MotionClusters parts_of(const Solve& solve, int bones, bool quick) {
   const Problem& problem = solve.problem;
   const SsdrOptions& options = solve.options;
   const auto wanted = static_cast<std::size_t>(bones);
   const bool flats = options.start == Start::flats;
   MotionClusters clusters =
       cluster_by_motion(problem, wanted, flats ? flat_parts(solve.sequence, options, bones) : std::vector<Index>());
-  const bool patches = !quick && !problem.adjacency().neighbors.empty();
-  if (patches) {
-    const std::size_t smallest = std::max<std::size_t>(4, problem.vertex_count() / (10 * wanted));
-    clusters = split_into_patches(problem, clusters, smallest, wanted + (wanted + 3) / 4);
-  }
+  if (quick || problem.adjacency().neighbors.empty()) return clusters;
+  const std::size_t smallest = std::max<std::size_t>(4, problem.vertex_count() / (10 * wanted));
+  return split_into_patches(problem, clusters, smallest, wanted + (wanted + 3) / 4);
+}
+
+/// Bones from parts: of the surplus those that matter least go once weights blend.
+FitState blended(const Problem& problem, const SsdrOptions& options, int bones, const MotionClusters& parts,
+                 Work& work) {
   FitState state;
-  state.D = clusters.D;
+  state.D = parts.D;
   const int most = state.bones();
-  state.weights = weights_of(clusters, std::min(most, options.influences == 0 ? most : options.influences));
+  state.weights = weights_of(parts, std::min(most, options.influences == 0 ? most : options.influences));
   if (most > bones) {
     RunOptions few = run_options(options, 8, state.weights.capacity);
     few.tolerance = 0;
+    few.work = &work;
     run(problem, few, state);
-    shrink(problem, few, bones, state);
+    shrink(problem, few, bones, kSteady.shrunk, state);
   }
   return state;
 }
 
 /// A few iterations with dense weights before they are made sparse: bones find their places more freely.
-void settle_dense(const Problem& problem, const SsdrOptions& options, FitState& state) {
+void settle_dense(const Problem& problem, const SsdrOptions& options, FitState& state, Work& work) {
   const bool small = problem.vertex_count() * static_cast<std::size_t>(state.bones()) <= kDenseWeights;
   RunOptions dense = run_options(options, 10, small ? state.bones() : std::min(8, state.bones()));
   dense.tolerance = 0;
+  dense.work = &work;
   run(problem, dense, state);
 }
 
@@ -109,19 +120,46 @@ std::uint64_t usual_work(const Problem& problem, int bones, int influences) {
   return iteration_work(problem, bones, influences, problem.vertex_count() / 3);
 }
 
-/// Searches on a sample of the vertices, where a move costs little, and brings the bones back to all of them.
-void search(Solve& solve, const std::string& phase, std::uint64_t reserve, FitState& state) {
+/// Vertices and frames that stand for all while bones are looked for: a move costs little there.
+struct Sample {
+  std::vector<Index> vertices;
+  std::vector<Index> frames;
+  Problem all_frames;
+  Problem problem;
+};
+
+/// Where the budget is limited, frames are left out until their bones take no longer than the vertices.
+Sample take_sample(const Solve& solve, int bones) {
+  const Problem& problem = solve.problem;
+  const std::uint64_t seed = solve.options.seed;
+  const std::size_t wanted = std::clamp(kSampleNumbers / problem.row_count(), kSampleVertices, kMostSampled);
+  std::vector<Index> vertices = spread_vertices(problem.vertex_count(), wanted);
+  Problem all_frames = problem.sample(vertices, kSampleTruncation, seed);
+  all_frames.set_threads(1);
+  const std::size_t frames = all_frames.frame_count();
+  std::size_t kept = frames;
+  if (solve.budget.limited()) {
+    const auto motion = static_cast<double>(motion_work(frames, bones));
+    const double rest = static_cast<double>(usual_work(all_frames, bones, slots(solve.options, bones))) - motion;
+    kept = std::min(frames, std::max(kLeastFrames, static_cast<std::size_t>(rest / motion * static_cast<double>(frames))));
+  }
+  std::vector<Index> chosen = spread_vertices(frames, kept);
+  Problem part = kept < frames ? all_frames.at_frames(chosen, kSampleTruncation, seed) : all_frames;
+  return {std::move(vertices), std::move(chosen), std::move(all_frames), std::move(part)};
+}
+
+/// Searches on a sample, from `trial`, unless it goes on, and brings the bones back to all vertices and frames.
+void search(Solve& solve, const Sample& sample, const std::string& phase, std::uint64_t reserve, FitState trial,
+            FitState& state) {
   const StepTimer timer(solve.report, "search");
   const Problem& problem = solve.problem;
-  const std::size_t wanted = std::clamp(kSampleNumbers / problem.row_count(), kSampleVertices, kMostSampled);
-  const std::vector<Index> chosen = spread_vertices(problem.vertex_count(), wanted);
-  Problem part = problem.sample(chosen, kSampleTruncation, solve.options.seed);
-  part.set_threads(1);
+  const Problem& part = sample.problem;
   SearchOptions search;
-  search.run = run_options(solve.options, 60, slots(solve.options, state.bones()));
+  search.run = run_options(solve.options, 60, slots(solve.options, trial.bones()));
   search.run.patient = true;
-  if (state.D.size() > kLargestMotion) search.starts = 1;
-  if (solve.options.time > 0 || solve.options.work > 0) search.kicks = std::numeric_limits<int>::max() / 2;
+  if (3 * problem.frame_count() * at(4 * trial.bones()) > kLargestMotion) search.starts = 1;
+  if (solve.budget.limited()) search.kicks = std::numeric_limits<int>::max() / 2;
+  search.hasty = solve.budget.limited();
   search.threads = problem.threads();
   search.seed = solve.options.seed;
   search.budget = &solve.budget;
@@ -129,10 +167,7 @@ void search(Solve& solve, const std::string& phase, std::uint64_t reserve, FitSt
   search.keep_going = [&](double fraction) { return solve.keep_going("search", fraction); };
   search.checkpoint = solve.options.checkpoint;
   search.phase = phase;
-  FitState trial;
   if (!resumes(solve.options.checkpoint, phase)) {
-    trial.D = state.D;
-    trial.weights = weights_at(state.weights, chosen);
     Work work;
     RunOptions first = search.run;
     first.patient = false;
@@ -141,8 +176,17 @@ void search(Solve& solve, const std::string& phase, std::uint64_t reserve, FitSt
     solve.budget.spend(work.done);
   }
   search_bones(part, search, trial);
+  if (sample.frames.size() < problem.frame_count()) {
+    trial.D = spread_motions(problem, sample.frames, trial.D);
+    Work work;
+    RunOptions motion = run_options(solve.options, kMotionIterations, trial.weights.capacity);
+    motion.update_weights = false;
+    motion.work = &work;
+    run(sample.all_frames, motion, trial);
+    solve.budget.spend(work.done);
+  }
   state.D = trial.D;
-  state.weights = spread_weights(problem.adjacency(), chosen, trial.weights);
+  state.weights = spread_weights(problem.adjacency(), sample.vertices, trial.weights);
 }
 
 /// Supports of all vertices after a search on a sample: with room to spare first, and more exchanges than iterations
@@ -150,7 +194,7 @@ void search(Solve& solve, const std::string& phase, std::uint64_t reserve, FitSt
 void settle_supports(Solve& solve, int influences, FitState& state) {
   const StepTimer timer(solve.report, "settle");
   const std::uint64_t one = usual_work(solve.problem, state.bones(), influences + 1);
-  const int iterations = solve.budget.affords(40 * one) ? 6 : solve.budget.affords(16 * one) ? 3 : 1;
+  const int iterations = solve.budget.affords(60 * one) ? 6 : solve.budget.affords(16 * one) ? 3 : 1;
   Work work;
   for (const int more : {2, 1}) {
     RunOptions loose = run_options(solve.options, iterations, std::min(influences + more, state.bones()));
@@ -178,6 +222,22 @@ int last_iterations(Solve& solve, const std::string& phase, bool resumed, int bo
   return iterations;
 }
 
+/// Where a limited budget has room for it, all starts on the sample: parts of all vertices are blended there, and bones
+/// looked for.
+bool searches_on_sample(Solve& solve, const Sample& sample, int bones) {
+  const int K = slots(solve.options, bones);
+  return solve.budget.affords(kQuick * usual_work(solve.problem, bones, K) +
+                              kQuickSearch * usual_work(sample.problem, bones, K));
+}
+
+/// Work that is to be left after a search: up to a quarter of what is there now.
+std::uint64_t reserve_after(Solve& solve, std::uint64_t all) {
+  std::uint64_t iterations = kReserve;
+  while (solve.budget.limited() && iterations > kLeastReserve && !solve.budget.affords(4 * iterations * all))
+    --iterations;
+  return iterations * all;
+}
+
 FitState fit(Solve& solve, int bones) {
   const SsdrOptions& options = solve.options;
   const std::string searching = fmt::format("search {} bones", bones);
@@ -187,27 +247,46 @@ FitState fit(Solve& solve, int bones) {
   solve.budget = Budget(options.time, work_limit(options), solve.problem.ranks());
   const bool limited = solve.budget.limited();
   const std::uint64_t all = usual_work(solve.problem, bones, slots(options, bones));
-  // A start with patches and dense weights costs as much as 60 iterations, and needs as many to pay.
-  const bool quick = limited ? !solve.budget.affords(kQuick * all) : options.quality == Quality::fast;
+  std::optional<Sample> sample;
+  if (!in_iteration && (limited || options.quality == Quality::best)) sample = take_sample(solve, bones);
+  if (limited && sample && !in_search && !searches_on_sample(solve, *sample, bones)) sample.reset();
+  const bool quick = limited ? !sample : options.quality == Quality::fast;
   FitState state;
   if (in_search || in_iteration) {
-    const auto rows = static_cast<Eigen::Index>(3 * solve.problem.frame_count());
-    state.D = saved_array(options.checkpoint->earlier->arrays, "motion", rows, -1);
+    state.D = saved_array(options.checkpoint->earlier->arrays, "motion", -1, -1);
   } else {
+    const auto start_on = [&](const Problem& problem, const MotionClusters& parts) {
+      Work work;
+      {
+        const StepTimer timer(solve.report, "initialise");
+        state = blended(problem, options, bones, parts, work);
+      }
+      if (!quick && options.influences != 0 && solve.keep_going("settle", 0)) {
+        const StepTimer timer(solve.report, "settle");
+        settle_dense(problem, options, state, work);
+      }
+      solve.budget.spend(work.done);
+    };
+    MotionClusters parts;
     {
       const StepTimer timer(solve.report, "initialise");
-      state = initial_state(solve, bones, quick);
-      solve.budget.spend(4 * comparison_work(solve.problem, bones) + (quick ? 0 : 25 * all));
+      parts = parts_of(solve, bones, quick);
+      solve.budget.spend(4 * comparison_work(solve.problem, bones));
     }
-    if (!quick && options.influences != 0 && solve.keep_going("settle", 0)) {
-      const StepTimer timer(solve.report, "settle");
-      settle_dense(solve.problem, options, state);
-      solve.budget.spend(20 * all);
+    if (limited && sample) {
+      MotionClusters some;
+      for (const Index v : sample->vertices) some.labels.push_back(parts.labels[v]);
+      some.D = motions_at(parts.D, sample->frames);
+      start_on(sample->problem, some);
+    } else {
+      start_on(solve.problem, parts);
     }
   }
-  const bool searches = limited ? !quick && solve.budget.affords(kQuick * all) : options.quality == Quality::best;
-  if ((in_search || searches) && !in_iteration && !solve.cancelled()) {
-    search(solve, searching, kReserve * all, state);
+  if (sample && !solve.cancelled()) {
+    FitState trial;
+    trial.D = std::move(state.D);
+    if (!in_search) trial.weights = limited ? std::move(state.weights) : weights_at(state.weights, sample->vertices);
+    search(solve, *sample, searching, reserve_after(solve, all), std::move(trial), state);
     if (!solve.cancelled()) settle_supports(solve, slots(options, state.bones()), state);
   }
   const StepTimer timer(solve.report, "iterate");

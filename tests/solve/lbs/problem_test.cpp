@@ -1,4 +1,5 @@
 #include "solve/lbs/problem.h"
+#include "solve/lbs/weight_samples.h"
 
 #include <gtest/gtest.h>
 
@@ -79,6 +80,47 @@ Sequence in_a_file(const Sequence& sequence, const std::filesystem::path& folder
   out.frames = Frames(sequence.frame_count(), sequence.vertex_count(), Paging{0, memory, folder});
   for (std::size_t f = 0; f < sequence.frame_count(); ++f) out.frames[f] = sequence.frames[f];
   return out;
+}
+
+TEST(Problem, SomeOfTheFramesHaveTheTrajectoriesOfThese) {
+  const Sequence sequence = test::bend("grid", test::grid_mesh(12, 9), 40);
+  const std::vector<Index> vertices = {3, 17, 18, 90, 107};
+  const std::vector<Index> frames = {0, 4, 5, 31};
+  for (const double truncation : {0.0, 0.1}) {
+    const Problem whole(sequence, {truncation, 1, 1});
+    ASSERT_EQ(whole.reduced(), truncation > 0);
+    const Problem some = whole.sample(vertices).at_frames(frames, 0, 1);
+    const Problem exact = Problem(sequence).sample(vertices);
+    ASSERT_EQ(some.row_count(), 3 * frames.size());
+    std::vector<float> scratch;
+    for (std::size_t v = 0; v < vertices.size(); ++v) {
+      const Eigen::Map<const Eigen::VectorXf> y(some.block(v, 1, scratch), index(some.row_count()));
+      const Eigen::Map<const Eigen::VectorXf> z(exact.block(v, 1, scratch), index(exact.row_count()));
+      for (std::size_t i = 0; i < frames.size(); ++i)
+        EXPECT_LT((y.segment<3>(index(3 * i)) - z.segment<3>(index(3 * std::size_t{frames[i]}))).norm(),
+                  truncation > 0 ? 2e-3 : 1e-6)
+            << vertices[v] << " in frame " << frames[i];
+      EXPECT_NEAR(some.energy()[v], y.squaredNorm(), 1e-6 + 1e-5 * y.squaredNorm());
+    }
+  }
+}
+
+TEST(Problem, MotionsInFramesThatWereLeftOutAreThoseOfTheNearestBesideTheCommonMotion) {
+  const Sequence sequence = test::bend("grid", test::grid_mesh(9, 5), 9);
+  const Problem problem(sequence);
+  const std::vector<Index> frames = {0, 4, 8};
+  Eigen::MatrixXd D(27, 8);
+  for (Eigen::Index row = 0; row < D.rows(); ++row)
+    for (Eigen::Index column = 0; column < D.cols(); ++column)
+      D(row, column) = 0.1 * static_cast<double>((5 * row + 3 * column) % 11);
+  const Eigen::MatrixXd spread = spread_motions(problem, frames, motions_at(D, frames));
+  const std::size_t nearest[] = {0, 0, 0, 4, 4, 4, 4, 8, 8};
+  for (std::size_t f = 0; f < 9; ++f) {
+    const auto turn = [&](std::size_t of) { return problem.common().block<3, 3>(index(3 * of), 0); };
+    const Eigen::MatrixXd own = turn(f).transpose() * spread.middleRows<3>(index(3 * f));
+    const Eigen::MatrixXd there = turn(nearest[f]).transpose() * D.middleRows<3>(index(3 * nearest[f]));
+    EXPECT_LT((own - there).norm(), 1e-9) << f;
+  }
 }
 
 TEST(Problem, FramesInAFileGiveTheBitsOfThoseInMemory) {
