@@ -55,8 +55,10 @@ void step(const Problem& problem, const RunOptions& options, int iteration, cons
     state.squares = objective(problem, state.sums, state.D);
   }
   state.value = state.squares + smoothness_value(problem, options.smoothing, state.weights);
+  // Vertices that may use all bones have none to exchange.
+  const std::uint64_t exchanges = options.influences < state.bones() ? state.sums.exchanges : 0;
   if (options.work != nullptr)
-    options.work->done += iteration_work(problem, state.bones(), options.influences, state.sums.exchanges);
+    options.work->done += iteration_work(problem, state.bones(), options.influences, exchanges);
 }
 
 /// What ranks know of their own vertices alone while they iterate.

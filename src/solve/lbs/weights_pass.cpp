@@ -253,7 +253,7 @@ void weights_pass(const Problem& problem, const BoneGram& given, const PassOptio
       } else if (!locked) {
         const bool tries = in_turn(options.swap_period) && (options.waits == nullptr || options.waits->over(v));
         solver.improve(tries ? options.swaps : 0);
-        part.exchanges += tries && options.influences < gram.bones ? 1 : 0;
+        part.exchanges += tries ? 1 : 0;
         if (tries && options.waits != nullptr) options.waits->tried(v, solver.exchanged());
       }
       // Rounded to the floats that are kept, so that sums and weights agree.

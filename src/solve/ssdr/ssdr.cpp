@@ -35,7 +35,7 @@ constexpr Eigen::Index kLargestMotion = 1 << 21;  // numbers in D up to which se
 constexpr int kThoroughPeriod = 8;                // one vertex in so many searches its support thoroughly at the end
 constexpr std::size_t kDenseWeights = 4000000;    // most weights of V·B for which a dense start is affordable
 constexpr int kMostIterations = 100;              // of the last stage
-constexpr std::size_t kLeastFrames = 24;          // of a sample
+constexpr std::size_t kLeastFrames = 64;          // of a sample, where there are so many
 constexpr int kMotionIterations = 6;              // of the motions in frames that were not in the sample
 constexpr std::uint64_t kQuick = 20;              // iterations of all vertices and of the sample: with a budget of less
 constexpr std::uint64_t kQuickSearch = 150;       // than both it is not searched
@@ -135,7 +135,6 @@ Sample take_sample(const Solve& solve, int bones) {
   const std::size_t wanted = std::clamp(kSampleNumbers / problem.row_count(), kSampleVertices, kMostSampled);
   std::vector<Index> vertices = spread_vertices(problem.vertex_count(), wanted);
   Problem all_frames = problem.sample(vertices, kSampleTruncation, seed);
-  all_frames.set_threads(1);
   const std::size_t frames = all_frames.frame_count();
   std::size_t kept = frames;
   if (solve.budget.limited()) {
@@ -148,12 +147,13 @@ Sample take_sample(const Solve& solve, int bones) {
   return {std::move(vertices), std::move(chosen), std::move(all_frames), std::move(part)};
 }
 
-/// Searches on a sample, from `trial`, unless it goes on, and brings the bones back to all vertices and frames.
-void search(Solve& solve, const Sample& sample, const std::string& phase, std::uint64_t reserve, FitState trial,
+/// Searches on a sample, from `trial` or where an earlier run left it, and brings the bones back to all vertices and
+/// frames, whether it was asked to stop or not.
+void search(Solve& solve, Sample& sample, const std::string& phase, std::uint64_t reserve, FitState trial,
             FitState& state) {
   const StepTimer timer(solve.report, "search");
   const Problem& problem = solve.problem;
-  const Problem& part = sample.problem;
+  Problem& part = sample.problem;
   SearchOptions search;
   search.run = run_options(solve.options, 60, slots(solve.options, trial.bones()));
   search.run.patient = true;
@@ -167,7 +167,7 @@ void search(Solve& solve, const Sample& sample, const std::string& phase, std::u
   search.keep_going = [&](double fraction) { return solve.keep_going("search", fraction); };
   search.checkpoint = solve.options.checkpoint;
   search.phase = phase;
-  if (!resumes(solve.options.checkpoint, phase)) {
+  if (!resumes(solve.options.checkpoint, phase) && !solve.cancelled()) {
     Work work;
     RunOptions first = search.run;
     first.patient = false;
@@ -175,7 +175,8 @@ void search(Solve& solve, const Sample& sample, const std::string& phase, std::u
     run(part, first, trial);
     solve.budget.spend(work.done);
   }
-  search_bones(part, search, trial);
+  part.set_threads(1);
+  if (!solve.cancelled()) search_bones(part, search, trial);
   if (sample.frames.size() < problem.frame_count()) {
     trial.D = spread_motions(problem, sample.frames, trial.D);
     Work work;
@@ -238,6 +239,32 @@ std::uint64_t reserve_after(Solve& solve, std::uint64_t all) {
   return iterations * all;
 }
 
+/// Parts of all vertices made bones: on the sample where there is one, and with dense weights for a while unless it is to
+/// be quick.
+FitState first_bones(Solve& solve, const Sample* sample, int bones, bool quick) {
+  const SsdrOptions& options = solve.options;
+  const Problem& problem = sample != nullptr ? sample->problem : solve.problem;
+  Work work;
+  FitState state;
+  {
+    const StepTimer timer(solve.report, "initialise");
+    MotionClusters parts = parts_of(solve, bones, quick);
+    solve.budget.spend(4 * comparison_work(solve.problem, bones));
+    if (sample != nullptr) {
+      std::vector<Index> labels;
+      for (const Index v : sample->vertices) labels.push_back(parts.labels[v]);
+      parts = {std::move(labels), motions_at(parts.D, sample->frames)};
+    }
+    state = blended(problem, options, bones, parts, work);
+  }
+  if (!quick && options.influences != 0 && solve.keep_going("settle", 0)) {
+    const StepTimer timer(solve.report, "settle");
+    settle_dense(problem, options, state, work);
+  }
+  solve.budget.spend(work.done);
+  return state;
+}
+
 FitState fit(Solve& solve, int bones) {
   const SsdrOptions& options = solve.options;
   const std::string searching = fmt::format("search {} bones", bones);
@@ -252,37 +279,11 @@ FitState fit(Solve& solve, int bones) {
   if (limited && sample && !in_search && !searches_on_sample(solve, *sample, bones)) sample.reset();
   const bool quick = limited ? !sample : options.quality == Quality::fast;
   FitState state;
-  if (in_search || in_iteration) {
+  if (in_search || in_iteration)
     state.D = saved_array(options.checkpoint->earlier->arrays, "motion", -1, -1);
-  } else {
-    const auto start_on = [&](const Problem& problem, const MotionClusters& parts) {
-      Work work;
-      {
-        const StepTimer timer(solve.report, "initialise");
-        state = blended(problem, options, bones, parts, work);
-      }
-      if (!quick && options.influences != 0 && solve.keep_going("settle", 0)) {
-        const StepTimer timer(solve.report, "settle");
-        settle_dense(problem, options, state, work);
-      }
-      solve.budget.spend(work.done);
-    };
-    MotionClusters parts;
-    {
-      const StepTimer timer(solve.report, "initialise");
-      parts = parts_of(solve, bones, quick);
-      solve.budget.spend(4 * comparison_work(solve.problem, bones));
-    }
-    if (limited && sample) {
-      MotionClusters some;
-      for (const Index v : sample->vertices) some.labels.push_back(parts.labels[v]);
-      some.D = motions_at(parts.D, sample->frames);
-      start_on(sample->problem, some);
-    } else {
-      start_on(solve.problem, parts);
-    }
-  }
-  if (sample && !solve.cancelled()) {
+  else
+    state = first_bones(solve, limited && sample ? &*sample : nullptr, bones, quick);
+  if (sample && (limited || !solve.cancelled())) {
     FitState trial;
     trial.D = std::move(state.D);
     if (!in_search) trial.weights = limited ? std::move(state.weights) : weights_at(state.weights, sample->vertices);
