@@ -101,6 +101,18 @@ TEST(Checkpoint, DISABLED_SsdrGoesOnWithItsSearchToTheSameError) {
   expect_same_error_after_cuts(options, 10, solve_with_ssdr);
 }
 
+TEST(Checkpoint, SsdrGoesOnWithItsBudgetToTheSameError) {
+  CharacterOptions character;
+  character.vertices = 500;
+  character.walk_frames = 100;
+  character.wave_frames = 0;
+  character.noise = 0.002;
+  SsdrOptions options;
+  options.bones = 10;
+  options.work = 400;
+  expect_same_error_after_cuts(options, 5, solve_with_ssdr, make_character(character).sequence);
+}
+
 TEST(Checkpoint, SsdrGoesOnWithItsSearchForAnErrorToTheSameNumberOfBones) {
   SsdrOptions options;
   options.max_error = 8;

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <random>
 #include <set>
+#include <string_view>
 
 #include "sinew/evaluate/errors.h"
 #include "sinew/io/io.h"
@@ -244,6 +245,42 @@ TEST(Ssdr, MoreWorkIsWorthIt) {
     EXPECT_LT(error, (work < 1000 ? 0.97 : 1.01) * before) << work;
     before = error;
   }
+}
+
+/// More frames than a sample of it has.
+Sequence long_walk() {
+  CharacterOptions character;
+  character.vertices = 500;
+  character.walk_frames = 120;
+  character.wave_frames = 0;
+  character.threads = 1;
+  return make_character(character).sequence;
+}
+
+TEST(Ssdr, WhereverASolveWithABudgetIsStoppedItIsAWholeModel) {
+  const Sequence sequence = long_walk();
+  SsdrOptions options = options_for(12);
+  options.work = 600;
+  for (const std::string_view where : {"settle", "search"}) {
+    FitReport report;
+    bool reached = false;
+    const Rig rig = solve_ssdr(sequence, options, report, [&](std::string_view step, double) {
+      reached = reached || step == where;
+      return step != where;
+    });
+    EXPECT_TRUE(reached) << where;
+    EXPECT_EQ(report.termination, Termination::cancelled) << where;
+    ASSERT_EQ(rig.frame_count(), sequence.frame_count());
+    EXPECT_LT(evaluate(rig, sequence, 1).e_rms, 60) << where;
+  }
+}
+
+TEST(Ssdr, FramesThatWereNotInTheSampleAreFollowedAsWell) {
+  const Sequence sequence = long_walk();
+  SsdrOptions options = options_for(12);
+  const double balanced = solved_error(sequence, options);
+  options.work = 600;
+  EXPECT_LT(solved_error(sequence, options), 1.1 * balanced);
 }
 
 TEST(Ssdr, AnAmountOfWorkGivesTheSameBitsForAnyThreadCount) {
