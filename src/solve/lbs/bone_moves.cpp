@@ -66,8 +66,8 @@ void breathe(const Problem& problem, const RunOptions& run_options, int added, c
 
 }  // namespace
 
-void apply_move(const Problem& problem, const RunOptions& run_options, const Move& move,
-                const MovePace& pace, std::uint64_t seed, FitState& state) {
+void apply_move(const Problem& problem, const RunOptions& run_options, const Move& move, const MovePace& pace,
+                std::uint64_t seed, FitState& state) {
   const auto with = [&](int more) {
     RunOptions loose = run_options;
     loose.influences = std::min(run_options.influences + more, state.bones());

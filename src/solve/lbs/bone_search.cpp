@@ -131,7 +131,8 @@ int batch_size(const Chain& chain) {
 
 /// What a move takes about.
 std::uint64_t move_work(const Problem& problem, const SearchOptions& options, int bones) {
-  return (options.hasty ? 40 : 70) * iteration_work(problem, bones, options.run.influences + 2, problem.vertex_count() / 3);
+  return (options.hasty ? 40 : 70) *
+         iteration_work(problem, bones, options.run.influences + 2, problem.vertex_count() / 3);
 }
 
 /// The whole search, between whose batches it can be saved.
@@ -254,8 +255,8 @@ class Search {
     Work work;
     RunOptions run_options = options_.run;
     run_options.work = &work;
-    apply_move(problem_, run_options, {(initial_.bones() + 2) / 3, 0}, kSteady,
-               seed_of(options_.seed, chain.start, -1), chain.state);
+    apply_move(problem_, run_options, {(initial_.bones() + 2) / 3, 0}, kSteady, seed_of(options_.seed, chain.start, -1),
+               chain.state);
     pursue(problem_, run_options, 0, kSteady.settled, chain.state);
     spend(work);
     chain.walk = chain.state;

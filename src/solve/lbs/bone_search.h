@@ -9,10 +9,10 @@ namespace sinew::lbs {
 
 /// A search for better bones that can end at any time.
 struct SearchOptions {
-  RunOptions run;     // of the iterations after each move
-  int starts = 4;     // different ones, of which half go on after each heat
-  int patience = 24;  // moves in a row from one place that lowered the value by less than 0.1 %
-  int kicks = 3;      // searches begun anew from the best with a third of its bones exchanged
+  RunOptions run;      // of the iterations after each move
+  int starts = 4;      // different ones, of which half go on after each heat
+  int patience = 24;   // moves in a row from one place that lowered the value by less than 0.1 %
+  int kicks = 3;       // searches begun anew from the best with a third of its bones exchanged
   bool hasty = false;  // short moves, of bones first, for as long as they pay
   int threads = 1;     // that try moves side by side; the result does not depend on it
   std::uint64_t seed = 1;

@@ -41,9 +41,9 @@ constexpr std::uint64_t kQuick = 20;              // iterations of all vertices 
 constexpr std::uint64_t kQuickSearch = 150;       // than both it is not searched
 constexpr std::uint64_t kReserve = 60;            // iterations that follow a search, or as few as
 constexpr std::uint64_t kLeastReserve = 12;
-constexpr int kLeastIterations = 8;               // of the last stage, whatever the budget
-constexpr int kFastIterations = 25;               // of the whole solve, where there is time for little more
-constexpr int kSurfaceRounds = 16;                // after the last stage
+constexpr int kLeastIterations = 8;  // of the last stage, whatever the budget
+constexpr int kFastIterations = 25;  // of the whole solve, where there is time for little more
+constexpr int kSurfaceRounds = 16;   // after the last stage
 
 /// What a solve carries from stage to stage.
 struct Solve {
@@ -128,7 +128,7 @@ struct Sample {
   Problem problem;
 };
 
-/// Where the budget is limited, frames are left out until their bones take no longer than the vertices.
+/// Where the budget is limited, frames are left out until bones take no longer than vertices.
 Sample take_sample(const Solve& solve, int bones) {
   const Problem& problem = solve.problem;
   const std::uint64_t seed = solve.options.seed;
@@ -140,7 +140,8 @@ Sample take_sample(const Solve& solve, int bones) {
   if (solve.budget.limited()) {
     const auto motion = static_cast<double>(motion_work(frames, bones));
     const double rest = static_cast<double>(usual_work(all_frames, bones, slots(solve.options, bones))) - motion;
-    kept = std::min(frames, std::max(kLeastFrames, static_cast<std::size_t>(rest / motion * static_cast<double>(frames))));
+    const auto even = static_cast<std::size_t>(rest / motion * static_cast<double>(frames));
+    kept = std::min(frames, std::max(kLeastFrames, even));
   }
   std::vector<Index> chosen = spread_vertices(frames, kept);
   Problem part = kept < frames ? all_frames.at_frames(chosen, kSampleTruncation, seed) : all_frames;
@@ -239,8 +240,8 @@ std::uint64_t reserve_after(Solve& solve, std::uint64_t all) {
   return iterations * all;
 }
 
-/// Parts of all vertices made bones: on the sample where there is one, and with dense weights for a while unless it is to
-/// be quick.
+/// Parts of all vertices made bones: on the sample where there is one, and with dense weights for a while unless it is
+/// to be quick.
 FitState first_bones(Solve& solve, const Sample* sample, int bones, bool quick) {
   const SsdrOptions& options = solve.options;
   const Problem& problem = sample != nullptr ? sample->problem : solve.problem;
