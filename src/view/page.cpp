@@ -53,14 +53,24 @@ std::string view_page(std::span<const std::byte> glb, const PageOptions& options
     const Sequence& original = *options.original;
     facts["original"] = {{"vertices", original.vertex_count()},
                          {"radius", smallest_enclosing_sphere(original.rest.positions).radius},
-                         {"step", options.frame_step}};
+                         {"step", options.frame_step},
+                         {"like", options.original_like}};
     append_element(data, "sinew-original", "text/plain", frames_text(options, facts["original"]));
   }
-  std::string model;
-  append_base64(model, glb);
-  append_element(data, "sinew-model", "text/plain", model);
-  const std::string_view text(reinterpret_cast<const char*>(glb.data()), glb.size());
-  const bool basis = text.find("KHR_texture_basisu") != std::string_view::npos;
+  bool basis = false;
+  const auto append_model = [&](const std::string& id, std::span<const std::byte> bytes) {
+    std::string model;
+    append_base64(model, bytes);
+    append_element(data, id, "text/plain", model);
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    basis |= text.find("KHR_texture_basisu") != std::string_view::npos;
+  };
+  append_model("sinew-model", glb);
+  facts["beside"] = nlohmann::json::array();
+  for (const PageRig& rig : options.beside) {
+    facts["beside"].push_back(rig.name);
+    append_model("sinew-model-" + std::to_string(facts["beside"].size()), rig.glb);
+  }
   if (basis) {
     append_element(data, "sinew-basis", "text/plain", kBasisProgram);
     append_element(data, "sinew-basis-wasm", "text/plain", kBasisWasm);

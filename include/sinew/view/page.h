@@ -3,10 +3,17 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "sinew/core/sequence.h"
 
 namespace sinew {
+
+/// A rig that is shown beside the first one.
+struct PageRig {
+  std::string name;
+  std::span<const std::byte> glb;
+};
 
 /// What a viewer page shows beside the model.
 struct PageOptions {
@@ -15,6 +22,8 @@ struct PageOptions {
   std::string report;                  // JSON text of a solve's report, for the plots; may be empty
   bool short_numbers = false;          // the frames in 16 bits a number: within 1e-5 of their bounding box
   std::size_t frame_step = 1;          // only every so many of them
+  std::vector<PageRig> beside{};       // other rigs; each is played by itself
+  std::size_t original_like = 0;       // 1 + the number of the rig beside that plays the frames of `original`
 };
 
 /// True when the viewer was built in (Node was there at build time).

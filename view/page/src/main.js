@@ -1,5 +1,6 @@
 // The page: reads what it carries, builds the controls and plays.
 import { boneColors, CLAY, css, heat } from './colors.js';
+import { boxesAt, nodesAt } from './bounds.js';
 import { decodeBase64, decodeOriginal, ErrorTable } from './errors.js';
 import { ktx2Loader } from './ktx2.js';
 import { parseModel } from './model.js';
@@ -15,21 +16,24 @@ const say = (sentence) => {
 
 const state = { frame: 0, clock: 0, playing: false, show: 'result', color: 'clay', bone: -1, flickerAt: 0 };
 let stage = null;
-let model = null;
-let errors = null;
-let palette = [];
+let family = [];  // what can be shown side by side: { label, model, palette, errors }
+let chosen = null;  // the one that the panel is about
+let model = null;  // its model
+let errors = null;  // and its errors
+let original = null;  // frames to compare with
+let like = -1;  // the rig that plays those frames, which are not shown twice
 let framePlot = null;
 let posing = null;
 let previous = 0;
 
 const SHOW = [['side', 'Side by side'], ['overlay', 'Overlay'], ['flicker', 'Flicker'], ['result', 'Rig'], ['original', 'Original']];
 const COLOR = [['look', 'Look'], ['clay', 'Clay'], ['weights', 'Weights'], ['error', 'Error']];
-const TOGGLES = [['bones', 'Bones'], ['wireframe', 'Wireframe'], ['grid', 'Grid'], ['loop', 'Loop clip'], ['between', 'Between keys'], ['pose', 'Pose'], ['light', 'Light']];
+const TOGGLES = [['bones', 'Bones'], ['wireframe', 'Wireframe'], ['grid', 'Grid'], ['loop', 'Loop clip'], ['between', 'Between keys'], ['bounds', 'Bounds'], ['pose', 'Pose'], ['light', 'Light']];
 const ON_AT_FIRST = new Set(['grid', 'loop', 'between']);
 const KEYS = [
   ['space', 'play or pause'], ['← →', 'one frame back or on'], ['home end', 'first or last frame'],
   ['f', 'fit the view'], ['b', 'bones'], ['w', 'wireframe'], ['g', 'grid'], ['l', 'light or dark'],
-  ['v', 'next way of showing the original'], ['c', 'next colouring'], ['x', 'go to the worst vertex'], ['o', 'loop the clip, or play all'],
+  ['v', 'next way of showing the original'], ['r', 'next rig or level of detail'], ['u', 'bounds'], ['c', 'next colouring'], ['x', 'go to the worst vertex'], ['o', 'loop the clip, or play all'],
   ['k', 'play between keys, or only keys'], ['p', 'pose bones by hand'], ['ctrl z, ctrl y', 'undo a pose, do it again'], ['s', 'save a picture'], ['?', 'this list'],
 ];
 
@@ -51,11 +55,20 @@ function setShow(value) {
   state.show = value;
   check('show', value);
   stage.apply({ show: value });
-  const [left, right] = { side: ['Original', 'Rig'], overlay: ['Rig, original translucent', ''], flicker: ['Original / rig', ''], original: ['Original', ''], result: ['', ''] }[value];
-  $('label-left').textContent = left;
-  $('label-right').textContent = right;
+  showLabels();
   stage.setFrame(state.frame);
 }
+
+/** What each pane shows, where that is not the rig alone. */
+function showLabels() {
+  const alone = { overlay: 'Rig, original translucent', flicker: 'Original / rig', original: 'Original', result: '' };
+  const texts = state.show === 'side' ? stage.panes.map((pane) => (pane === 'original' ? 'Original' : labelOf(family[pane]))) : [alone[state.show]];
+  const { rows, columns } = stage.layout;
+  $('labels').style.gridTemplate = `repeat(${rows}, 1fr) / repeat(${columns}, 1fr)`;
+  $('labels').replaceChildren(...texts.map((textContent) => Object.assign(document.createElement('span'), { textContent })));
+}
+
+const labelOf = (one) => (family.length > 1 ? one.label + (one.errors ? ` · E_RMS ${one.errors.eRms.toPrecision(3)}` : '') : 'Rig');
 
 function setColor(value) {
   state.color = value;
@@ -78,36 +91,43 @@ const isOn = (name) => toggleButton(name).getAttribute('aria-pressed') === 'true
 function paint() {
   $('legend').hidden = state.color !== 'bone' && state.color !== 'error';
   stage.apply({ ownLook: state.color === 'look' });
-  if (state.color === 'weights') stage.paint(weightColor);
-  else if (state.color === 'bone') paintBone();
-  else if (state.color === 'error' && errors) paintErrors();
-  else stage.paint(() => CLAY);
-}
-
-function weightColor(v) {
-  const sum = [0, 0, 0];
-  for (let k = 0; k < model.slots; ++k) {
-    const w = model.weights[v * model.slots + k];
-    if (w > 0) for (let c = 0; c < 3; ++c) sum[c] += w * palette[model.weightBones[v * model.slots + k]][c];
-  }
-  return sum;
-}
-
-function paintBone() {
-  stage.paint((v) => {
-    let weight = 0;
-    for (let k = 0; k < model.slots; ++k)
-      if (model.weightBones[v * model.slots + k] === state.bone) weight += model.weights[v * model.slots + k];
-    return weight > 0 ? heat(weight) : CLAY.map((c) => 0.6 * c);
+  family.forEach((one, i) => {
+    const figure = stage.figures[i];
+    if (state.color === 'weights') figure.paint(weightColor(one));
+    else if (state.color === 'bone') figure.paint(boneColor(one));
+    else if (state.color === 'error' && one.errors) figure.paint(errorColor(one));
+    else figure.paint(() => CLAY);
   });
-  legend('weight 0', '1');
+  if (state.color === 'bone') legend('weight 0', '1');
+  if (state.color === 'error' && errors) legend('0 %', `${largestError().maxPercent.toPrecision(3)} % of the diagonal`);
 }
 
-function paintErrors() {
-  const distances = errors.distancesAt(state.frame);
-  const top = errors.worst.distance || 1;
-  stage.paint((v) => heat(distances[model.controlPoint[v]] / top));
-  legend('0 %', `${errors.maxPercent.toPrecision(3)} % of the diagonal`);
+function weightColor({ model: { weights, weightBones, slots }, palette }) {
+  return (v) => {
+    const sum = [0, 0, 0];
+    for (let i = v * slots; i < (v + 1) * slots; ++i)
+      if (weights[i] > 0) for (let c = 0; c < 3; ++c) sum[c] += weights[i] * palette[weightBones[i]][c];
+    return sum;
+  };
+}
+
+/** Weights of the chosen bone; of other rigs, those of their bone of that name. */
+function boneColor({ model: { weights, weightBones, slots, bones } }) {
+  const { name } = model.bones[state.bone];
+  return (v) => {
+    let weight = 0;
+    for (let i = v * slots; i < (v + 1) * slots; ++i) if (weights[i] > 0 && bones[weightBones[i]].name === name) weight += weights[i];
+    return weight > 0 ? heat(weight) : CLAY.map((c) => 0.6 * c);
+  };
+}
+
+/** One scale for all rigs. */
+const largestError = () => family.reduce((most, { errors: own }) => (own && own.worst.distance > most.worst.distance ? own : most), errors);
+
+function errorColor({ model: own, errors: table }) {
+  const distances = table.distancesAt(own.frameLike(model, state.frame));
+  const top = largestError().worst.distance || 1;
+  return (v) => heat(distances[own.controlPoint[v]] / top);
 }
 
 function legend(low, high) {
@@ -135,7 +155,7 @@ function showBones() {
       const span = document.createElement('span');
       span.className = name;
       span.textContent = text;
-      if (name === 'swatch') span.style.background = css(palette[b]);
+      if (name === 'swatch') span.style.background = css(chosen.palette[b]);
       button.append(span);
     }
     button.addEventListener('click', () => pickBone(b));
@@ -256,10 +276,7 @@ function advance(seconds) {
     return;
   }
   if (time >= end) time = begin + ((time - begin) % (end - begin || 1));
-  let next = first;
-  while (next < last && model.frames[next + 1].time <= time) ++next;
-  const span = next < last ? model.frames[next + 1].time - model.frames[next].time : 1;
-  state.frame = next + (next < last ? (time - model.frames[next].time) / span : 0);
+  state.frame = model.frameAt(clip, time);
 }
 
 function tick(now) {
@@ -323,44 +340,117 @@ function setRank(rank) {
   if (errors) {
     errors.compute();
     showErrors();
+    showLabels();
   }
   goTo(state.frame);
 }
 
-/** Shows a parsed model; `original` are the frames to compare with, or null. */
-function show(parsed, original, report) {
+const counted = (count, one, many) => `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
+
+/** A parsed model and its levels of detail as they are listed. */
+function withLevels(parsed) {
+  if (parsed.levels.length === 0) return [{ label: parsed.name, model: parsed }];
+  const triangles = (one) => counted(one.triangles.length / 3, 'triangle', 'triangles');
+  return [parsed, ...parsed.levels].map((one, i) => ({ label: `${i === 0 ? 'Full' : `Level ${i}`}, ${triangles(one)}`, model: one }));
+}
+
+/** Shows parsed models, the first of them chosen; `frames` are what they are compared with, or null: those of the
+ *  `player`-th, where that is not -1. */
+function show(models, frames, report, player = -1) {
   say(null);
   setPlaying(false);
-  model = parsed;
-  model.boneShares = model.shares();
-  palette = boneColors(model.boneCount);
-  errors = original && original.vertices === model.controlPointCount ? new ErrorTable(model, original) : null;
-  stage.setModel(model, errors ? original : null);
+  gather(models, frames, player);
+  choose(0, report);
+  setShow(errors || family.length > 1 ? 'side' : 'result');
+  setColor(model.painted ? 'look' : 'clay');
+  if (isOn('bones') !== model.hierarchy) toggle('bones');
+  stage.fit();
+  goTo(0);
+}
+
+function gather(models, frames, player) {
+  family = models.flatMap(withLevels);
+  for (const one of family) {
+    one.model.boneShares = one.model.shares();
+    one.palette = boneColors(one.model.boneCount);
+    one.errors = null;
+  }
+  original = frames;
+  like = player < 0 ? -1 : family.findIndex((one) => one.model === models[player]);
+  $('rig').hidden = family.length < 2;
+  $('rig').replaceChildren(...family.map(({ label }, i) => new Option(label, String(i))));
+}
+
+/** Makes one of the rigs the one that the panel is about. */
+function choose(number, report = null) {
+  posing.setOn(false);
+  chosen = family[number];
+  model = chosen.model;
+  const fits = ({ model: { controlPointCount, frameCount } }) => controlPointCount === original.vertices && frameCount === family[0].model.frameCount;
+  for (const one of family) if (original && fits(one)) one.errors ??= new ErrorTable(one.model, original);
+  errors = chosen.errors;
+  stage.setModels(family.map((one) => one.model), number, errors ? original : null, like);
   posing.setModel(model);
   toggleButton('pose').setAttribute('aria-pressed', false);
   document.title = `${model.name} — sinew`;
   $('title').textContent = model.name;
-  $('facts').textContent = `${model.controlPointCount.toLocaleString('en')} vertices · ${model.boneCount} bones · ${model.frameCount} frames`;
+  $('facts').textContent = [counted(model.controlPointCount, 'vertex', 'vertices'), counted(model.boneCount, 'bone', 'bones'), counted(model.frameCount, 'frame', 'frames')].join(' · ');
+  $('rig').value = String(number);
   $('scrub').max = String(model.frameCount - 1);
   $('clip').hidden = model.clips.length < 2;
   $('clip').replaceChildren(...model.clips.map((clip, i) => new Option(clip.name, String(i))));
   $('correction-group').hidden = model.rank === 0;
   $('rank').max = $('rank').value = String(model.rank);
   $('rank-value').textContent = `${model.rank} of ${model.rank}`;
-  segmented('show', errors ? SHOW : SHOW.filter(([value]) => value === 'result'), setShow);
-  $('show').hidden = !errors;
+  segmented('show', SHOW.filter(([value]) => value === 'result' || errors || (value === 'side' && family.length > 1)), setShow);
+  $('show').hidden = !errors && family.length < 2;
   segmented('color', COLOR.filter(([value]) => (value !== 'error' || errors) && (value !== 'look' || model.painted)), setColor);
   listSliders();
+  listBounds();
   toggleButton('loop').hidden = model.clips.length < 2;
   state.bone = -1;
   showErrors();
   showPlots(report);
-  setShow(errors ? 'side' : 'result');
-  setColor(model.painted ? 'look' : 'clay');
-  if (isOn('bones') !== model.hierarchy) toggle('bones');
-  stage.fit();
-  goTo(0);
 }
+
+/** Does what changes the rigs; time, colours and the view stay as they are where they can. */
+function keeping(change) {
+  const before = model;
+  const { show: shown, color } = state;
+  change();
+  state.frame = Math.min(model.frameCount - 1, model.frameLike(before, state.frame));
+  const possible = (id, value, other) => ([...$(id).children].some((button) => button.dataset.value === value) ? value : other);
+  setShow(possible('show', shown, 'result'));
+  setColor(possible('color', color, 'clay'));
+  goTo(state.frame);
+}
+
+const chooseNext = (number) => keeping(() => choose(number % family.length));
+
+/** A newer state of the rig, from the page that shows this one while it solves. */
+async function replaceRig(bytes) {
+  const parsed = await parseModel(bytes, family[0].model.name, ktx2Loader(stage.renderer));
+  keeping(() => {
+    gather([parsed], original, -1);
+    choose(0);
+  });
+}
+
+/** The toggle of bounds, and the slider for how deep into their tree boxes are drawn. */
+function listBounds() {
+  toggleButton('bounds').hidden = !model.bounds;
+  if (!model.bounds && isOn('bounds')) toggle('bounds');
+  $('bounds-group').hidden = !isOn('bounds') || !model.bounds?.tree;
+  if (!model.bounds?.tree) return;
+  $('depth').max = String(model.bounds.tree.deepest);
+  $('depth').value = String(stage.figure.bounds.depth);
+  showDepth();
+}
+
+const showDepth = () => {
+  const { depth } = stage.figure.bounds;
+  $('depth-value').textContent = `${depth}: ${counted(nodesAt(model.bounds.tree, depth).length, 'box', 'boxes')}`;
+};
 
 function toggle(name) {
   if (name === 'pose') return setPosing(!posing.on);
@@ -369,6 +459,7 @@ function toggle(name) {
   button.setAttribute('aria-pressed', on);
   if (name === 'light') document.documentElement.classList.toggle('light', on);
   else stage.apply({ [name]: on });
+  if (name === 'bounds') $('bounds-group').hidden = !on || !model?.bounds?.tree;
   if (model) showPose();
 }
 
@@ -397,6 +488,7 @@ function onKey(event) {
     ' ': () => setPlaying(!state.playing), ArrowLeft: () => goTo(Math.round(state.frame) - 1), ArrowRight: () => goTo(Math.round(state.frame) + 1),
     Home: () => goTo(0), End: () => goTo(model.frameCount - 1), f: () => stage.fit(), b: () => toggle('bones'), w: () => toggle('wireframe'),
     g: () => toggle('grid'), l: () => toggle('light'), v: () => setShow(nextOf('show', state.show)), c: () => setColor(nextOf('color', state.color)),
+    r: () => chooseNext(family.indexOf(chosen) + 1), u: () => { if (model.bounds) toggle('bounds'); },
     x: goToWorst, o: () => toggle('loop'), k: () => toggle('between'), p: () => toggle('pose'), s: savePicture, '?': () => $('help').showModal(),
   };
   if (!actions[event.key]) return;
@@ -404,9 +496,12 @@ function onKey(event) {
   actions[event.key]();
 }
 
-async function openFile(file) {
+/** Files that were dropped, side by side. */
+async function openFiles(files) {
   try {
-    show(await parseModel(await file.arrayBuffer(), file.name, ktx2Loader(stage.renderer)), null, null);
+    const models = [];
+    for (const file of files) models.push(await parseModel(await file.arrayBuffer(), file.name, ktx2Loader(stage.renderer)));
+    show(models, null, null);
   } catch (error) {
     say(error.message);
   }
@@ -423,6 +518,8 @@ function wire() {
   $('scrub').addEventListener('input', () => { setPlaying(false); goTo(Number($('scrub').value)); });
   $('clip').addEventListener('change', () => goTo(model.clips[Number($('clip').value)].first));
   $('rank').addEventListener('input', () => setRank(Number($('rank').value)));
+  $('rig').addEventListener('change', () => chooseNext(Number($('rig').value)));
+  $('depth').addEventListener('input', () => { stage.setBoundsDepth(Number($('depth').value)); showDepth(); });
   $('sliders-rest').addEventListener('click', () => setSliders(model.sliders.values.map(() => 0)));
   $('search').addEventListener('input', showBones);
   $('worst').addEventListener('click', goToWorst);
@@ -434,12 +531,16 @@ function wire() {
     return row;
   }));
   document.addEventListener('keydown', onKey);
+  addEventListener('resize', () => { if (model) showLabels(); });
+  addEventListener('message', ({ source, data }) => {
+    if (source === parent && source !== window && data?.rig instanceof ArrayBuffer && model) replaceRig(data.rig).catch((error) => say(error.message));
+  });
   document.addEventListener('dragover', (event) => { event.preventDefault(); $('drop').hidden = false; });
   document.addEventListener('dragleave', (event) => { if (!event.relatedTarget) $('drop').hidden = true; });
   document.addEventListener('drop', (event) => {
     event.preventDefault();
     $('drop').hidden = true;
-    if (event.dataTransfer.files[0]) openFile(event.dataTransfer.files[0]);
+    if (event.dataTransfer.files.length > 0) openFiles([...event.dataTransfer.files]);
   });
 }
 
@@ -458,9 +559,11 @@ async function start() {
     return;
   }
   try {
-    const parsed = await parseModel(decodeBase64($('sinew-model').textContent).buffer, data.name, ktx2Loader(stage.renderer));
-    const original = data.original ? decodeOriginal($('sinew-original'), data.original) : null;
-    show(parsed, original, data.report);
+    const models = [];
+    for (const [i, name] of [data.name, ...(data.beside ?? [])].entries())
+      models.push(await parseModel(decodeBase64($(i === 0 ? 'sinew-model' : `sinew-model-${i}`).textContent).buffer, name, ktx2Loader(stage.renderer)));
+    const frames = data.original ? decodeOriginal($('sinew-original'), data.original) : null;
+    show(models, frames, data.report, data.original?.like || -1);
     setPlaying(model.frameCount > 1 && !matchMedia('(prefers-reduced-motion: reduce)').matches);
   } catch (error) {
     say(error.message);
@@ -479,7 +582,10 @@ window.sinew = {
   /** Plays for so many seconds and gives the frame. */
   step: (seconds) => { advance(seconds); return state.frame; },
   shownFrame: (playing) => { state.playing = playing; const frame = shownFrame(); state.playing = false; return frame; },
-  heat, setShow, setColor, setRank, setPosing, setSliders, pickBone, goToWorst, openFile,
+  get family() { return family; },
+  heat, setShow, setColor, setRank, setPosing, setSliders, pickBone, goToWorst, openFiles, chooseNext, toggle,
+  openFile: (file) => openFiles([file]),
+  boxesAt: (depth) => boxesAt(model, depth),
   gpuPositions: () => stage.readBack(),
   gpuNormals: () => stage.readBack(true),
 };

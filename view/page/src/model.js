@@ -2,6 +2,8 @@
 import { AnimationMixer, LoopOnce, Matrix4, Vector3, Vector4 } from 'three';
 import { MeshoptDecoder } from 'three/addons/libs/meshopt_decoder.module.js';
 import { GLTFLoader } from 'three/addons/loaders/GLTFLoader.js';
+import { readBounds } from './bounds.js';
+import { drivesOf } from './drives.js';
 import { readSliders } from './sliders.js';
 import { readTwoLayer } from './two_layer.js';
 
@@ -14,17 +16,46 @@ export async function parseModel(buffer, name, ktx2) {
   } catch (error) {
     throw new Error(`${name} is not a glTF file this page can read: ${String(error.message ?? error)}`);
   }
-  const meshes = [];
   gltf.scene.updateMatrixWorld(true);
-  gltf.scene.traverse((node) => { if (node.isMesh) meshes.push(node); });
+  const meshes = meshesBelow(gltf.scene);
   if (meshes.length === 0) throw new Error(`${name} holds no mesh.`);
   const model = new Model(gltf, meshes, name);
-  model.bytes = buffer;
-  model.nodeNumbers = model.bones.map(({ node }) => gltf.parser.associations.get(node)?.nodes);
   model.twoLayer = await readTwoLayer(gltf, model);
   model.sliders = await readSliders(gltf, model);
-  model.setFrame(0);
+  model.bounds = await readBounds(gltf, model).catch(() => null);  // extras: the rig is shown without
+  for (const level of await levelsOf(gltf).catch(() => [])) model.levels.push(new Model(gltf, level, name, model));
+  for (const one of [model, ...model.levels]) {
+    one.bytes = buffer;
+    one.nodeNumbers = one.bones.map(({ node }) => gltf.parser.associations.get(node)?.nodes);
+    one.drives = drivesOf(one);
+    one.setFrame(0);
+  }
   return model;
+}
+
+function meshesBelow(root) {
+  const meshes = [];
+  root.traverse((node) => { if (node.isMesh) meshes.push(node); });
+  return meshes;
+}
+
+/** Meshes of each coarser level of detail [MSFT_lod]: nodes of no scene that take the place of those that name them. A node
+ *  without so many levels stays with its coarsest. Levels that are not skinned are left out: nothing would move them. */
+async function levelsOf(gltf) {
+  const { json } = gltf.parser;
+  const nodes = [];
+  gltf.scene.traverse((node) => {
+    const number = gltf.parser.associations.get(node)?.nodes;
+    if (json.nodes?.[number]?.mesh !== undefined && !nodes.includes(number)) nodes.push(number);
+  });
+  const chains = nodes.map((number) => [number, ...[json.nodes[number].extensions?.MSFT_lod?.ids ?? []].flat()]);
+  const levels = [];
+  for (let level = 1; level < Math.max(...chains.map((chain) => chain.length)); ++level) {
+    const meshes = [];
+    for (const chain of chains) meshes.push(...meshesBelow(await gltf.parser.getDependency('node', chain[Math.min(level, chain.length - 1)])));
+    if (meshes.length > 0 && meshes.every((mesh) => mesh.isSkinnedMesh)) levels.push(meshes);
+  }
+  return levels;
 }
 
 /** What a material says about the colour of a surface. */
@@ -42,8 +73,13 @@ function slotsOf(mesh) {
 }
 
 export class Model {
-  constructor(gltf, meshes, name) {
+  /** A level of detail has a `leader`: the model whose motion it shares. */
+  constructor(gltf, meshes, name, leader = null) {
     this.name = name;
+    this.leader = leader;
+    this.levels = [];
+    this.bounds = null;
+    this.drives = [];
     this.scene = gltf.scene;
     this.notes = gltf.asset?.extras?.sinew ?? {};
     this.bones = [];  // { node, inverse, name, parent }
@@ -174,7 +210,7 @@ export class Model {
     this.morphs = new Float32Array(3 * this.rank * this.vertexCount);
     this.morphNormals = new Float32Array(3 * this.rank * this.vertexCount);
     this.bent = meshes.some((mesh) => mesh.geometry.morphAttributes.normal?.length > 0);
-    this.morphMeshes = meshes;
+    this.morphMeshes = this.leader?.morphMeshes ?? meshes;
     let base = 0;
     for (const mesh of meshes) {
       const { count } = mesh.geometry.getAttribute('position');
@@ -189,6 +225,11 @@ export class Model {
 
   // Frames are the keys of each clip in turn; a still file has one frame.
   #collectFrames(gltf) {
+    if (this.leader) {
+      this.clips = this.leader.clips;
+      this.frames = this.leader.frames;
+      return;
+    }
     this.mixer = new AnimationMixer(gltf.scene);
     this.clips = [];
     this.frames = [];  // { clip, time }
@@ -224,8 +265,37 @@ export class Model {
     return here.time + (frame - f) * (next.time - here.time);
   }
 
+  /** The fractional frame of a clip at a time; before its first key and behind its last, that one. */
+  frameAt(clip, time) {
+    const { first, count } = this.clips[clip] ?? { first: 0, count: this.frameCount };
+    const last = first + count - 1;
+    let f = first;
+    while (f < last && this.frames[f + 1].time <= time) ++f;
+    if (f === last) return f;
+    return f + Math.max(0, (time - this.frames[f].time) / (this.frames[f + 1].time - this.frames[f].time));
+  }
+
+  /** The frame that goes with one of another model: at the same time of the clip of the same name, else number. */
+  frameLike(model, frame) {
+    const clip = model.clipOf(frame);
+    if (model === this || model.frames === this.frames) return frame;
+    const named = this.clips.findIndex(({ name }) => name === model.clips[clip]?.name);
+    return this.frameAt(named >= 0 ? named : Math.max(0, Math.min(clip, this.clips.length - 1)), model.timeOf(frame));
+  }
+
   /** Poses the bones at a fractional frame, or by the sliders while they act: fills `matrices` and `coefficients`. */
   setFrame(frame) {
+    (this.leader ?? this).#poseNodes(frame);
+    this.readNodes();
+    if (this.twoLayer?.motion) this.#poseMasters(frame);
+    if (this.sliders?.acting) this.sliders.pose(this.matrices);
+    for (let r = 0; r < this.rank; ++r) {
+      const owner = this.morphMeshes.find((mesh) => mesh.morphTargetInfluences?.length > r);
+      this.coefficients[r] = owner && r < this.shownRank ? owner.morphTargetInfluences[r] : 0;
+    }
+  }
+
+  #poseNodes(frame) {
     const { clip } = this.frames[Math.min(this.frameCount - 1, Math.floor(frame))];
     if (clip !== this.activeClip) {
       this.mixer.stopAllAction();
@@ -238,13 +308,6 @@ export class Model {
       action.enabled = true;
       action.time = this.timeOf(frame);
       this.mixer.update(0);
-    }
-    this.readNodes();
-    if (this.twoLayer?.motion) this.#poseMasters(frame);
-    if (this.sliders?.acting) this.sliders.pose(this.matrices);
-    for (let r = 0; r < this.rank; ++r) {
-      const owner = this.morphMeshes.find((mesh) => mesh.morphTargetInfluences?.length > r);
-      this.coefficients[r] = owner && r < this.shownRank ? owner.morphTargetInfluences[r] : 0;
     }
   }
 

@@ -2,6 +2,7 @@
 // of a new clip that goes into the file.
 import { Object3D } from 'three';
 import { TransformControls } from 'three/addons/controls/TransformControls.js';
+import { followJoints } from './drives.js';
 import { chainAbove, reach } from './ik.js';
 import { pickBone } from './pick.js';
 import { applyPose, History, readPose } from './poses.js';
@@ -107,6 +108,7 @@ export class PoseMode {
 
   #follow() {
     if (this.way === 'drag') this.dragTo(this.target.position);
+    followJoints(this.model);
     this.hooks.changed();
   }
 
@@ -122,8 +124,13 @@ export class PoseMode {
     this.#show();
   }
 
-  /** What a person did to the chosen node from outside of the gizmo. */
+  /** What a person did to the chosen node from outside of the gizmo. Helpers that are driven come along. */
   changed() {
+    followJoints(this.model);
+    this.#changed();
+  }
+
+  #changed() {
     this.hooks.changed();
     this.#keepChange();
   }
@@ -141,7 +148,8 @@ export class PoseMode {
   /** The chosen bone, or all of them, as they were when posing began. */
   reset(all) {
     applyPose(this.nodes, this.first, all ? -1 : this.bone);
-    this.changed();
+    if (all) this.#changed();
+    else this.changed();
     this.#attach();
   }
 

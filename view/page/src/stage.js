@@ -1,15 +1,13 @@
-// The 3D view: the reconstruction skinned in the shader, the original beside or over it, bones, grid and camera.
+// The 3D view: the rig skinned in the shader, the original beside or over it, other rigs beside it, bones, grid and camera.
 import {
-  BufferAttribute, BufferGeometry, DynamicDrawUsage, FloatType, GLSL3, GridHelper, Group, Mesh, NearestFilter, OrthographicCamera,
+  BufferAttribute, BufferGeometry, FloatType, GLSL3, GridHelper, Group, Mesh, NearestFilter, OrthographicCamera,
   PerspectiveCamera, PlaneGeometry, Points, Quaternion, RGBAFormat, Scene, ShaderMaterial, Sphere, Vector3, WebGLRenderer,
   WebGLRenderTarget,
 } from 'three';
 import { OrbitControls } from 'three/addons/controls/OrbitControls.js';
-import { BoneView } from './bones.js';
-import { CLAY } from './colors.js';
-import { normalTexture, skinningShader, skinningUniforms, updatePose } from './skinning.js';
-import { PLAIN_VERTEX, SKINNED_VERTEX, surfaces } from './surface.js';
-import { VirtualBones } from './virtual_bones.js';
+import { Figure, geometryOf } from './figure.js';
+import { normalTexture, skinningShader } from './skinning.js';
+import { PLAIN_VERTEX, surfaces } from './surface.js';
 
 const ORIGINAL = [0.78, 0.66, 0.5];
 
@@ -56,29 +54,41 @@ export class Stage {
     this.mark.visible = false;
     this.marked = -1;  // render vertex under the mark
     this.front.add(this.mark);
-    this.options = { show: 'result', wireframe: false, grid: true, bones: false, ownLook: false };
+    this.options = { show: 'result', wireframe: false, grid: true, bones: false, bounds: false, ownLook: false };
     this.flickerOriginal = false;
+    this.figures = [];
+    this.chosen = 0;
+    this.frame = 0;
   }
 
-  setModel(model, original) {
-    this.model = model;
+  /** The chosen rig: the one that everything but the view side by side is about. */
+  get figure() { return this.figures[this.chosen]; }
+  get model() { return this.figure?.model; }
+  get result() { return this.figure.mesh; }
+  get bones() { return this.figure?.bones; }
+  get uniforms() { return this.figure.uniforms; }
+
+  /** Rigs that are shown side by side, one of which is chosen; `original` are frames to compare that one with, or null;
+   *  `like` is the rig that plays those frames, or -1: then they are not shown twice. */
+  setModels(models, chosen, original, like = -1) {
+    for (const figure of this.figures) figure.dispose();
+    this.figures = models.map((model) => new Figure(this.renderer, model));
+    this.chosen = chosen;
     this.original = original;
+    this.like = like;
     this.left.clear();
     this.right.clear();
     if (this.grid) this.scene.remove(this.grid);
-    if (this.bones) this.front.remove(this.bones.group);
+    if (this.inFront) this.front.remove(this.inFront);
+    this.inFront = new Group();
+    this.front.add(this.inFront);
     this.setMark(-1);
-
-    const geometry = this.#geometry(model.rest.slice(), model.normals.slice());
-    this.uniforms = skinningUniforms(model);
-    this.virtual?.dispose();
-    this.virtual = VirtualBones.of(this.renderer, model, this.uniforms);
-    this.result = new Mesh(geometry, surfaces(SKINNED_VERTEX, this.uniforms, model.parts));
-    this.result.frustumCulled = false;
-    this.right.add(this.result);
+    for (const { mesh, bones, bounds } of this.figures) {
+      this.right.add(mesh);
+      if (bounds) this.right.add(bounds.group);
+      this.inFront.add(bones.group);
+    }
     this.#addOriginal();
-    this.bones = new BoneView(model);
-    this.front.add(this.bones.group);
     this.bounds = this.#bounds();
     this.grid = new GridHelper(8 * this.bounds.radius, 32, 0x7a8494, 0x565e6b);
     this.grid.material.transparent = true;
@@ -86,27 +96,13 @@ export class Stage {
     this.grid.position.set(this.bounds.center.x, this.floor, this.bounds.center.z);
     this.scene.add(this.grid);
     this.apply();
-    this.fit();
-  }
-
-  #geometry(positions, normals) {
-    const { model } = this;
-    const geometry = new BufferGeometry();
-    geometry.setIndex(new BufferAttribute(model.triangles, 1));
-    geometry.setAttribute('position', new BufferAttribute(positions, 3).setUsage(DynamicDrawUsage));
-    geometry.setAttribute('normal', new BufferAttribute(normals, 3).setUsage(DynamicDrawUsage));
-    geometry.setAttribute('color', new BufferAttribute(new Float32Array(3 * model.vertexCount), 3).setUsage(DynamicDrawUsage));
-    geometry.setAttribute('uv', new BufferAttribute(model.uvs, 2));
-    geometry.setAttribute('paint', new BufferAttribute(model.paint, 4));
-    model.parts.forEach(({ first, count }, i) => geometry.addGroup(first, count, i));
-    return geometry;
   }
 
   #addOriginal() {
     this.source = null;
     if (!this.original) return;
     const { model } = this;
-    const geometry = this.#geometry(new Float32Array(3 * model.vertexCount), new Float32Array(3 * model.vertexCount));
+    const geometry = geometryOf(model, new Float32Array(3 * model.vertexCount), new Float32Array(3 * model.vertexCount));
     const color = geometry.getAttribute('color');
     for (let v = 0; v < model.vertexCount; ++v) color.setXYZ(v, ...ORIGINAL);
     this.source = new Mesh(geometry, surfaces(PLAIN_VERTEX, {}, model.parts));
@@ -115,13 +111,13 @@ export class Stage {
     this.restDirections = this.#directions(model.rest);
   }
 
-  // A sphere around the first, middle and last frame, and the height of the floor.
+  // A sphere around the first, middle and last frame of all rigs, and the height of the floor.
   #bounds() {
-    const { model } = this;
     const low = new Vector3(Infinity, Infinity, Infinity);
     const high = new Vector3(-Infinity, -Infinity, -Infinity);
     const point = new Vector3();
-    for (const f of new Set([0, (model.frameCount - 1) >> 1, model.frameCount - 1])) {
+    const seen = this.figures.flatMap(({ model }) => [...new Set([0, (model.frameCount - 1) >> 1, model.frameCount - 1])].map((f) => [model, f]));
+    for (const [model, f] of seen) {
       model.setFrame(f);
       const posed = model.positions();
       for (let v = 0; v < model.vertexCount; ++v) {
@@ -138,7 +134,8 @@ export class Stage {
   fit() {
     const { center, radius } = this.bounds;
     const { clientWidth: width, clientHeight: height } = this.renderer.domElement;
-    this.camera.aspect = width / (this.options.show === 'side' && this.source ? 2 : 1) / (height || 1);
+    const { columns, rows } = this.layout;
+    this.camera.aspect = (width / columns) / ((height || 1) / rows);
     const distance = radius / Math.sin((this.camera.fov * Math.PI) / 360) / Math.min(1, this.camera.aspect + 0.1);
     this.controls.target.copy(center);
     this.camera.position.copy(center).add(new Vector3(0.75, 0.35, 1).normalize().multiplyScalar(0.85 * distance));
@@ -169,16 +166,35 @@ export class Stage {
     at.needsUpdate = true;
   }
 
+  /** What is side by side: 'original' and numbers of rigs; one entry where nothing is. */
+  get panes() {
+    if (this.options.show !== 'side') return [this.options.show === 'original' ? 'original' : this.chosen];
+    const rigs = [...this.figures.keys()];
+    return this.source && this.like < 0 ? ['original', ...rigs] : rigs;
+  }
+
+  /** Rows and columns of the panes: as square as they can be, but two are beside each other. */
+  get layout() {
+    const count = this.panes.length;
+    const { clientWidth: width, clientHeight: height } = this.renderer.domElement;
+    const wanted = Math.min(count, Math.max(1, Math.round(Math.sqrt((1.6 * count * width) / (height || 1)))));
+    const rows = count <= 2 ? 1 : Math.ceil(count / wanted);
+    return { rows, columns: Math.ceil(count / rows) };
+  }
+
   apply(changes = {}) {
     Object.assign(this.options, changes);
-    const { show, wireframe, grid, bones, ownLook } = this.options;
+    const { show, wireframe, grid, bones, bounds, ownLook } = this.options;
     if (!this.model) return;
     const both = show === 'side' || show === 'overlay';
     this.left.visible = this.source !== null && (both || show === 'original' || (show === 'flicker' && this.flickerOriginal));
     this.right.visible = both || show === 'result' || (show === 'flicker' && !this.flickerOriginal);
-    for (const material of this.result.material) {
-      material.wireframe = wireframe;
-      material.uniforms.ownLook.value = ownLook;
+    for (const figure of this.figures) {
+      for (const material of figure.mesh.material) {
+        material.wireframe = wireframe;
+        material.uniforms.ownLook.value = ownLook;
+      }
+      if (figure.bounds) figure.bounds.group.visible = bounds;
     }
     for (const material of this.source?.material ?? []) {
       material.wireframe = wireframe;
@@ -189,28 +205,33 @@ export class Stage {
     }
     if (this.source) this.source.renderOrder = show === 'overlay' ? 1 : 0;
     this.grid.visible = grid;
-    this.bones.group.visible = bones;
+    this.inFront.visible = bones;
   }
 
-  /** Colours of the result: a function from render vertex to [r, g, b]. */
-  paint(colorOf = () => CLAY) {
-    const color = this.result.geometry.getAttribute('color');
-    for (let v = 0; v < this.model.vertexCount; ++v) color.setXYZ(v, ...colorOf(v));
-    color.needsUpdate = true;
+  /** How deep into the trees of bounds boxes are drawn. */
+  setBoundsDepth(depth) {
+    for (const { bounds } of this.figures) if (bounds) bounds.depth = depth;
+    this.showPose();
   }
 
   setFrame(frame) {
+    this.frame = frame;
     this.model.setFrame(frame);
     this.showPose();
     if (this.left.visible) this.#poseOriginal(frame);
   }
 
-  /** Draws the pose that the model has now. */
+  /** Draws the pose that the chosen model has now, and the others at the same time of theirs. */
   showPose() {
-    updatePose(this.uniforms, this.model, this.virtual?.bones);
-    this.virtual?.blend();
-    if (this.options.bones) this.bones.pose();
+    this.figure.showPose(this.frame, this.options);
     if (this.marked >= 0) this.#poseMark();
+    if (this.options.show !== 'side') return;
+    for (const figure of this.figures) {
+      if (figure === this.figure) continue;
+      const frame = figure.model.frameLike(this.model, this.frame);
+      figure.model.setFrame(frame);
+      figure.showPose(frame, this.options);
+    }
   }
 
   #poseOriginal(frame) {
@@ -303,22 +324,28 @@ export class Stage {
     return out;
   }
 
-  /** Both halves of a side-by-side view have the same camera, so that they are seen from the same angle. */
-  #renderHalf(part, parts) {
+  /** One pane; all have the same camera, so that everything is seen from the same angle. */
+  #renderPane(pane, column, row, { columns, rows }) {
     const { clientWidth: width, clientHeight: height } = this.renderer.domElement;
-    const x = Math.floor((width * part) / parts);
-    const wide = Math.floor((width * (part + 1)) / parts) - x;
-    this.renderer.setViewport(x, 0, wide, height);
-    this.renderer.setScissor(x, 0, wide, height);
-    this.camera.aspect = wide / height;
+    const [x, right] = [column, column + 1].map((i) => Math.floor((width * i) / columns));
+    const [bottom, top] = [rows - row - 1, rows - row].map((i) => Math.floor((height * i) / rows));
+    this.renderer.setViewport(x, bottom, right - x, top - bottom);
+    this.renderer.setScissor(x, bottom, right - x, top - bottom);
+    this.camera.aspect = (right - x) / (top - bottom);
     this.camera.updateProjectionMatrix();
+    this.figures.forEach(({ mesh, bones, bounds }, i) => {
+      mesh.visible = bones.group.visible = i === pane;
+      if (bounds) bounds.group.visible = this.options.bounds && i === pane;
+    });
     this.renderer.render(this.scene, this.camera);
-    const original = !this.right.visible;
-    const { visible } = this.bones?.group ?? {};
-    if (original && this.bones) this.bones.group.visible = false;
+    const { visible } = this.inFront ?? {};
+    if (this.inFront && !this.right.visible) this.inFront.visible = false;
+    const marked = this.mark.visible;
+    this.mark.visible = marked && (pane === this.chosen || pane === 'original');
     this.renderer.clearDepth();
     this.renderer.render(this.front, this.camera);
-    if (original && this.bones) this.bones.group.visible = visible;
+    this.mark.visible = marked;
+    if (this.inFront) this.inFront.visible = visible;
   }
 
   render() {
@@ -331,13 +358,15 @@ export class Stage {
     this.renderer.setScissorTest(true);
     this.renderer.setScissor(0, 0, width, height);
     this.renderer.clear();
-    if (this.options.show !== 'side' || !this.source) return this.#renderHalf(0, 1);
-    for (const part of [0, 1]) {
-      this.left.visible = part === 0;
-      this.right.visible = part === 1;
-      this.#renderHalf(part, 2);
-    }
-    this.left.visible = this.right.visible = true;
+    const { panes, layout } = this;
+    if (this.options.show !== 'side') return this.#renderPane(this.chosen, 0, 0, layout);
+    panes.forEach((pane, i) => {
+      this.left.visible = pane === 'original';
+      this.right.visible = pane !== 'original';
+      this.#renderPane(pane, i % layout.columns, Math.floor(i / layout.columns), layout);
+    });
+    this.left.visible = this.source !== null;
+    this.right.visible = true;
   }
 
   /** The view as a PNG, on the page's background. */

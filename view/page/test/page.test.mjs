@@ -336,6 +336,156 @@ test('the error map grows lighter throughout', async () => {
   await page.close();
 });
 
+test('rigs are shown side by side, each with its own bones and the errors that evaluate finds', async () => {
+  const html = join(folder, 'compared.html');
+  run('view', solved('K4'), solved('K8'), sequence, '-o', html);
+  const { page, problems } = await open(html);
+  const seen = await page.evaluate(() => {
+    window.sinew.goTo(4);
+    window.sinew.setColor('error');
+    return window.sinew.family.map(({ label, model, errors }) => ({ label, bones: model.boneCount, eRms: errors.eRms }));
+  });
+  assert.deepEqual(seen.map(({ label, bones }) => [label, bones]), [['K4.glb', 8], ['K8.glb', 12]]);
+  for (const { label, eRms } of seen) {
+    const { errors } = JSON.parse(run('evaluate', join(folder, label), sequence, '--json'));
+    assert.ok(Math.abs(eRms - errors.e_rms) <= 1e-3 * errors.e_rms + 1e-4, `${label}: ${eRms} against ${errors.e_rms}`);
+  }
+  assert.deepEqual(await page.locator('#labels span').allTextContents(), ['Original', ...seen.map(({ label, eRms }) => `${label} · E_RMS ${eRms.toPrecision(3)}`)]);
+  await page.screenshot({ path: join(shots, 'compared.png') });
+  await page.locator('#rig').selectOption('1');
+  const chosen = await page.evaluate(() => ({ bones: window.sinew.model.boneCount, frame: window.sinew.state.frame, color: window.sinew.state.color, show: window.sinew.state.show }));
+  assert.deepEqual(chosen, { bones: 12, frame: 4, color: 'error', show: 'side' });
+  assert.equal(await page.locator('#bones li').count(), 12);
+  assert.deepEqual(problems, []);
+  await page.close();
+});
+
+test('a rig alone beside another one is what that is compared with where they are as large and long', async () => {
+  const html = join(folder, 'both.html');
+  run('view', solved('K4'), solved('K8'), '-o', html);
+  const { page, problems } = await open(html);
+  const seen = await page.evaluate(() => ({ panes: window.sinew.stage.panes, eRms: window.sinew.family.map(({ errors }) => errors.eRms) }));
+  assert.deepEqual(seen.panes, [0, 1], 'its frames are not shown twice');
+  assert.ok(seen.eRms[0] > 0.1 && seen.eRms[1] < 1e-3 * seen.eRms[0], seen.eRms.join());
+  assert.deepEqual(problems, []);
+  await page.close();
+});
+
+test('levels of detail are shown side by side, in the same pose, and one at a time', async () => {
+  const glb = join(folder, 'levels.glb');
+  const html = join(folder, 'levels.html');
+  run('lod', solved('K4'), '--levels', '2', '-o', glb);
+  run('view', glb, '-o', html);
+  const { page, problems } = await open(html);
+  const seen = await page.evaluate(() => {
+    const { family, model, stage } = window.sinew;
+    window.sinew.goTo(5);
+    const boxOf = (positions) => [0, 1, 2].flatMap((c) => {
+      let [low, high] = [Infinity, -Infinity];
+      for (let i = c; i < positions.length; i += 3) [low, high] = [Math.min(low, positions[i]), Math.max(high, positions[i])];
+      return [low, high];
+    });
+    return { panes: stage.panes.length, diagonal: model.diagonal, triangles: family.map((one) => one.model.triangles.length / 3), boxes: family.map((one) => boxOf(one.model.positions())) };
+  });
+  assert.equal(seen.panes, 3);
+  for (const i of [1, 2]) {
+    assert.ok(seen.triangles[i] < 0.6 * seen.triangles[i - 1], seen.triangles.join());
+    seen.boxes[i].forEach((x, c) => assert.ok(Math.abs(x - seen.boxes[0][c]) < 0.05 * seen.diagonal, `level ${i}, side ${c}`));
+  }
+  await page.screenshot({ path: join(shots, 'levels.png') });
+  await page.keyboard.press('r');
+  assert.equal(await page.evaluate(() => window.sinew.model.triangles.length / 3), seen.triangles[1]);
+  const apart = await page.evaluate(() => {
+    const [gpu, cpu] = [window.sinew.gpuPositions(), window.sinew.model.positions()];
+    return gpu.reduce((most, x, i) => Math.max(most, Math.abs(x - cpu[i])), 0);
+  });
+  assert.ok(apart < 1e-4 * seen.diagonal, String(apart));
+  assert.deepEqual(problems, []);
+  await page.close();
+});
+
+for (const name of ['K4', 'corrected']) {
+  test(`boxes of the bounds of a ${name} rig hold the surface in every pose, and are near it`, async () => {
+    const glb = join(folder, `bounds-${name}.glb`);
+    const html = join(folder, `bounds-${name}.html`);
+    run('bounds', solved(name), '-o', glb);
+    run('view', glb, '-o', html);
+    const { page, problems } = await open(html);
+    const seen = await page.evaluate(() => {
+      const { model } = window.sinew;
+      const first = new Map();
+      model.controlPoint.forEach((point, v) => { if (!first.has(point)) first.set(point, v); });
+      const out = { outside: 0, slack: 0, points: 0 };
+      for (const frame of [0, 3, 8]) {
+        window.sinew.goTo(frame);
+        const posed = model.positions();
+        for (const depth of [0, 4, model.bounds.tree.deepest])
+          for (const { box, points } of window.sinew.boxesAt(depth)) {
+            const extent = [Infinity, Infinity, Infinity, -Infinity, -Infinity, -Infinity];
+            for (const point of points)
+              for (let c = 0; c < 3; ++c) {
+                const x = posed[3 * first.get(point) + c];
+                out.outside = Math.max(out.outside, box[c] - x, x - box[3 + c]);
+                extent[c] = Math.min(extent[c], x);
+                extent[3 + c] = Math.max(extent[3 + c], x);
+              }
+            out.points += points.length;
+            if (depth === 0) for (let c = 0; c < 3; ++c) out.slack = Math.max(out.slack, extent[c] - box[c], box[3 + c] - extent[3 + c]);
+          }
+      }
+      return { ...out, diagonal: model.diagonal };
+    });
+    assert.ok(seen.points > 1000);
+    assert.ok(seen.outside < 1e-5 * seen.diagonal, `${seen.outside} of ${seen.diagonal}`);
+    assert.ok(seen.slack < seen.diagonal, `${seen.slack} of ${seen.diagonal}`);
+    assert.equal(await page.locator('#bounds-group').isVisible(), false);
+    await page.keyboard.press('u');
+    await page.locator('#depth').fill('5');
+    assert.match(await page.locator('#depth-value').textContent(), /^5: \d+ boxes$/);
+    await page.screenshot({ path: join(shots, `bounds-${name}.png`) });
+    assert.deepEqual(problems, []);
+    await page.close();
+  });
+}
+
+for (const light of [false, true]) {
+  test(`everything has a name, and text stands out on ${light ? 'light' : 'dark'}`, async () => {
+    const html = join(folder, 'compared.html');
+    run('view', solved('K4'), solved('K8'), sequence, '-o', html);
+    const { page } = await open(html, { width: 375, height: 720 });
+    if (light) await page.keyboard.press('l');
+    await page.keyboard.press('p');
+    const nameless = await page.evaluate(() => [...document.querySelectorAll('button, select, input, canvas, svg')]
+      .filter((element) => element.offsetParent && !(element.ariaLabel || element.title || element.getAttribute('aria-labelledby') || element.labels?.length || element.textContent.trim()))
+      .filter((element) => element.id !== 'legend-bar').map((element) => element.outerHTML));
+    assert.deepEqual(nameless, []);
+    const faint = await page.evaluate(() => {
+      const channels = (color) => color.match(/[\d.]+/g).map(Number);
+      const lightness = (color) => {
+        const [r, g, b] = channels(color).map((v) => (v / 255 <= 0.03928 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4));
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+      };
+      const back = (element) => {
+        for (let at = element; at; at = at.parentElement) {
+          const color = getComputedStyle(at).backgroundColor;
+          if (channels(color)[3] !== 0) return color;
+        }
+        return 'rgb(255,255,255)';
+      };
+      return [...document.querySelectorAll('#panel h1, #panel h2, #panel p, #panel td, #panel button, #panel label, #panel output, #panel .share, #panel .name, figcaption, #transport output')]
+        .filter((element) => element.offsetParent && !element.disabled && element.textContent.trim()).flatMap((element) => {
+          const [a, b] = [lightness(getComputedStyle(element).color), lightness(back(element))].sort((x, y) => y - x);
+          const contrast = (a + 0.05) / (b + 0.05);
+          return contrast < 4.5 ? [`${element.textContent.slice(0, 40)}: ${contrast.toFixed(2)}`] : [];
+        });
+    });
+    assert.deepEqual(faint, []);
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), 'no sideways scrolling');
+    await page.screenshot({ path: join(shots, `phone-pose-${light ? 'light' : 'dark'}.png`), fullPage: true });
+    await page.close();
+  });
+}
+
 test('it is usable on a phone', async () => {
   const html = join(folder, 'phone.html');
   run('view', solved('K4'), '--against', sequence, '-o', html);

@@ -1,7 +1,8 @@
 // The modules of pose mode without a browser: node --test pose_modules.test.mjs
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Object3D, Quaternion, Ray, Vector3 } from 'three';
+import { Matrix4, Object3D, Quaternion, Ray, Vector3 } from 'three';
+import { driven, drivesOf, followJoints, rotationVector } from '../src/drives.js';
 import { chainAbove, reach, turnInWorld } from '../src/ik.js';
 import { boneAt, hitTriangle } from '../src/pick.js';
 import { applyPose, History, POSE_NUMBERS, readPose } from '../src/poses.js';
@@ -135,4 +136,59 @@ test('files that cannot take a clip are refused with a sentence', () => {
   assert.throws(() => withClip(new TextEncoder().encode('{"asset": {"version": "2.0"}}').buffer, [], [], []), /\.glb files only/);
   const outside = glb({ nodes: [{}], buffers: [{ uri: 'numbers.bin', byteLength: 6 }] });
   assert.throws(() => withClip(outside, [0], [new Float32Array(10)], [0]), /another file/);
+});
+
+/** Three bones in a row below a moved node, and a helper that hangs on the first and follows the second. */
+function drivenModel(constant, by) {
+  const nodes = chain([0, 2, 0.3], [0.4, 1.5, 0]);
+  const helper = new Object3D();
+  helper.position.set(1, 1, 0.5);
+  nodes[0].add(helper);
+  nodes.push(helper);
+  const scene = new Object3D();
+  scene.position.set(3, 1, -2);
+  scene.add(nodes[0]);
+  scene.updateMatrixWorld(true);
+  const parents = [-1, 0, 1, 0];
+  const bones = nodes.map((node, b) => ({ node, inverse: node.matrixWorld.clone().invert(), parent: parents[b] }));
+  const model = { scene, bones, notes: { drives: [{ bone: 3, constant, inputs: [{ joint: 1, by }] }] } };
+  model.drives = drivesOf(model);
+  return model;
+}
+
+const palette = ({ bones }, b) => new Matrix4().multiplyMatrices(bones[b].node.matrixWorld, bones[b].inverse);
+
+test('a driven helper goes and turns as its drive says, seen from its parent, wherever that is', () => {
+  // It goes along x by 2 per radian about z of the joint, and turns about y by half of it.
+  const by = [0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.5, 0, 0, 0];
+  const model = drivenModel([0.1, 0, 0, 0, 0, 0], by);
+  const head = at(model.bones[3].node);
+  const turn = new Quaternion().setFromAxisAngle(new Vector3(0, 0, 1), 0.8);
+  turnInWorld(model.bones[1].node, turn);
+  const whole = new Quaternion().setFromAxisAngle(new Vector3(0.6, 0.8, 0), 1.1);
+  turnInWorld(model.bones[0].node, whole);
+  followJoints(model);
+  model.scene.updateMatrixWorld(true);
+  const expected = head.clone().add(new Vector3(0.1 + 2 * 0.8, 0, 0)).applyMatrix4(palette(model, 0));
+  assert.ok(at(model.bones[3].node).distanceTo(expected) < 1e-9);
+  const seen = new Quaternion().setFromRotationMatrix(palette(model, 0).invert().multiply(palette(model, 3)));
+  assert.ok(seen.angleTo(new Quaternion().setFromAxisAngle(new Vector3(0, 1, 0), 0.4)) < 1e-6);
+  assert.ok(model.bones[3].node.scale.distanceTo(new Vector3(1, 1, 1)) < 1e-9);
+});
+
+test('drives that do not fit the bones are left out, and rotation vectors are right up to half a turn', () => {
+  const eighteen = Array(18).fill(0);
+  const notes = [{ bone: 9, constant: [0, 0, 0, 0, 0, 0] }, { bone: 3, constant: [0, 0] }, { bone: 0, constant: [0, 0, 0, 0, 0, 0] },
+    { bone: 3, constant: [0, 0, 0, 0, 0, 0], inputs: [{ joint: 0, by: eighteen }] }, { bone: 3, constant: [0, 0, 0, 0, 0, NaN] }, null, 3,
+    { bone: 3, constant: [0, 0, 0, 0, 0, 0], inputs: [null] }];
+  const model = drivenModel([0, 0, 0, 0, 0, 0], eighteen);
+  assert.equal(model.drives.length, 1);
+  for (const wrong of notes) assert.deepEqual(drivesOf({ ...model, notes: { drives: [wrong] } }), []);
+  assert.deepEqual(drivesOf({ ...model, notes: { drives: 'all' } }), []);
+  for (const angle of [0, 1e-6, 2, 3.14]) {
+    const vector = rotationVector(new Quaternion().setFromAxisAngle(new Vector3(0, -0.6, 0.8), angle));
+    [0, -0.6, 0.8].forEach((x, c) => assert.ok(Math.abs(vector[c] - angle * x) < 1e-9));
+  }
+  const [x] = driven({ constant: [1, 2, 3, 0, 0, 0], inputs: [] }, []);
+  assert.equal(x, 1);
 });
