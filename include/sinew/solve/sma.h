@@ -37,7 +37,8 @@ struct SmaOptions {
 /// times, as long as it helps. Notation and where we differ from the paper: docs/algorithms/sma.md
 ///
 /// Negative weights (tsvd, bounded) are written as a convex rig with scaled and mirrored helper bones:
-/// docs/algorithms/sma.md. Rig::notes holds near-rigid fraction, core shares and ε as JSON.
+/// docs/algorithms/sma.md. Rig::notes holds near-rigid fraction, core shares, corners of cores and ε as
+/// JSON.
 /// Throws Error{usage} for options out of range, Error{input} for a sequence without a usable triangle,
 /// Error{interrupted}.
 Rig solve_sma(const Sequence& sequence, const SmaOptions& options, FitReport& report, const Progress& progress = {});

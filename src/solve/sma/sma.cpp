@@ -194,14 +194,24 @@ std::vector<Bone> name_bones(const Sequence& sequence, const Triangles& triangle
   return bones;
 }
 
-std::string notes_of(const Triangles& triangles, const Cores& cores, std::size_t helpers) {
+/// Corners of the core triangles, in hexadecimal digits of four vertices each, the first in the lowest bit.
+std::string core_vertices(std::size_t vertices, const Triangles& triangles, const Cores& cores) {
+  std::vector<unsigned> digits((vertices + 3) / 4);
+  for (std::size_t j = 0; j < triangles.corners.size(); ++j) {
+    if (cores.bone_of[j] < 0) continue;
+    for (const Index v : triangles.corners[j]) digits[v / 4] |= 1U << v % 4;
+  }
+  return fmt::format("{:x}", fmt::join(digits, ""));
+}
+
+std::string notes_of(std::size_t vertices, const Triangles& triangles, const Cores& cores, std::size_t helpers) {
   std::vector<double> shares;
   for (const std::size_t size : cores.sizes)
     shares.push_back(static_cast<double>(size) / static_cast<double>(triangles.corners.size()));
   return fmt::format(R"({{"method":"sma","epsilon":{},"bones":{},"helper_bones":{},"near_rigid_fraction":{:.4f},)"
-                     R"("degenerate_triangles":{},"core_share":[{:.4f}]}})",
+                     R"("degenerate_triangles":{},"core_share":[{:.4f}],"core_vertices":"{}"}})",
                      cores.epsilon, cores.bones(), helpers, cores.near_rigid_fraction, triangles.degenerate,
-                     fmt::join(shares, ","));
+                     fmt::join(shares, ","), core_vertices(vertices, triangles, cores));
 }
 
 std::string remark_of(const SmaOptions& options, const Triangles& triangles, const Cores& cores, std::size_t helpers) {
@@ -344,7 +354,7 @@ Rig solve_sma(const Sequence& sequence, const SmaOptions& options, FitReport& re
     report.termination = refit(sequence, options, rig.motion, weights, progress);
   }
   const std::size_t helpers = set_weights(rig, weights);
-  rig.notes = notes_of(triangles, cores, helpers);
+  rig.notes = notes_of(sequence.vertex_count(), triangles, cores, helpers);
   report.remark = remark_of(options, triangles, cores, helpers);
   report.bones = static_cast<int>(cores.bones());
   return rig;

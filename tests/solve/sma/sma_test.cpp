@@ -31,6 +31,33 @@ TEST(Sma, FindsTheStiffPiecesOfAJointedBar) {
   EXPECT_NE(rig.notes.find("near_rigid_fraction"), std::string::npos);
 }
 
+TEST(Sma, NotesNameTheVerticesOfTheStiffPiecesAndNotThoseOfTheJoints) {
+  const Sequence bar = test::jointed_bar();
+  FitReport report;
+  const Rig rig = solve_sma(bar, {}, report);
+  const std::string before = R"("core_vertices":")";
+  const std::size_t at = rig.notes.find(before);
+  ASSERT_NE(at, std::string::npos);
+  const std::string digits = rig.notes.substr(at + before.size(), (bar.vertex_count() + 3) / 4);
+  EXPECT_EQ(rig.notes.at(at + before.size() + digits.size()), '"');
+  const float length = bar.rest.positions.row(0).maxCoeff();
+  std::size_t at_joints = 0;
+  std::size_t taken_for_stiff = 0;
+  for (std::size_t v = 0; v < bar.vertex_count(); ++v) {
+    const bool inside = ((std::stoul(digits.substr(v / 4, 1), nullptr, 16) >> v % 4) & 1) != 0;
+    const float thirds = 3 * bar.rest.positions(0, static_cast<Eigen::Index>(v)) / length;
+    const float from_joint = std::min(std::abs(thirds - 1), std::abs(thirds - 2));  // bends are 0.09 wide
+    if (from_joint > 0.11F) {
+      EXPECT_TRUE(inside) << "vertex " << v;
+    } else if (from_joint < 0.01F) {
+      ++at_joints;
+      if (inside) ++taken_for_stiff;
+    }
+  }
+  EXPECT_GT(at_joints, 0U);
+  EXPECT_LE(3 * taken_for_stiff, at_joints);  // a triangle that bends about its long side turns as the piece does
+}
+
 TEST(Sma, RigidBonesAreRotationsAndFitWorseThanFlexibleOnes) {
   const Sequence bar = test::jointed_bar();
   SmaOptions options;

@@ -27,7 +27,7 @@ let posing = null;
 let previous = 0;
 
 const SHOW = [['side', 'Side by side'], ['overlay', 'Overlay'], ['flicker', 'Flicker'], ['result', 'Rig'], ['original', 'Original']];
-const COLOR = [['look', 'Look'], ['clay', 'Clay'], ['weights', 'Weights'], ['error', 'Error']];
+const COLOR = [['look', 'Look'], ['clay', 'Clay'], ['weights', 'Weights'], ['cores', 'Cores'], ['error', 'Error']];
 const TOGGLES = [['bones', 'Bones'], ['wireframe', 'Wireframe'], ['grid', 'Grid'], ['loop', 'Loop clip'], ['between', 'Between keys'], ['bounds', 'Bounds'], ['pose', 'Pose'], ['light', 'Light']];
 const ON_AT_FIRST = new Set(['grid', 'loop', 'between']);
 const KEYS = [
@@ -94,6 +94,7 @@ function paint() {
   family.forEach((one, i) => {
     const figure = stage.figures[i];
     if (state.color === 'weights') figure.paint(weightColor(one));
+    else if (state.color === 'cores' && one.model.cores) figure.paint(coreColor(one));
     else if (state.color === 'bone') figure.paint(boneColor(one));
     else if (state.color === 'error' && one.errors) figure.paint(errorColor(one));
     else figure.paint(() => CLAY);
@@ -108,6 +109,18 @@ function weightColor({ model: { weights, weightBones, slots }, palette }) {
     for (let i = v * slots; i < (v + 1) * slots; ++i)
       if (weights[i] > 0) for (let c = 0; c < 3; ++c) sum[c] += weights[i] * palette[weightBones[i]][c];
     return sum;
+  };
+}
+
+const OUTLIER = [0.16, 0.17, 0.2];
+
+/** Cores in the colour of the bone that moves them most; what is near-rigid with no other part stays dark. */
+function coreColor({ model: { weights, weightBones, slots, controlPoint, cores }, palette }) {
+  return (v) => {
+    if (!cores(controlPoint[v])) return OUTLIER;
+    let most = v * slots;
+    for (let i = v * slots; i < (v + 1) * slots; ++i) if (weights[i] > weights[most]) most = i;
+    return palette[weightBones[most]];
   };
 }
 
@@ -404,7 +417,7 @@ function choose(number, report = null) {
   $('rank-value').textContent = `${model.rank} of ${model.rank}`;
   segmented('show', SHOW.filter(([value]) => value === 'result' || errors || (value === 'side' && family.length > 1)), setShow);
   $('show').hidden = !errors && family.length < 2;
-  segmented('color', COLOR.filter(([value]) => (value !== 'error' || errors) && (value !== 'look' || model.painted)), setColor);
+  segmented('color', COLOR.filter(([value]) => (value !== 'error' || errors) && (value !== 'look' || model.painted) && (value !== 'cores' || model.cores)), setColor);
   listSliders();
   listBounds();
   toggleButton('loop').hidden = model.clips.length < 2;

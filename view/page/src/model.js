@@ -94,6 +94,7 @@ export class Model {
     this.shownRank = this.rank;
     this.setFrame(0);
     this.diagonal = this.#diagonal();
+    this.cores = this.#cores();
     this.hierarchy = this.bones.some((bone) => bone.parent >= 0);
   }
 
@@ -254,6 +255,13 @@ export class Model {
       high[i % 3] = Math.max(high[i % 3], this.rest[i]);
     }
     return Math.hypot(high[0] - low[0], high[1] - low[1], high[2] - low[2]) || 1;
+  }
+
+  /** Which control points are of the near-rigid cores that `--method sma` found, a digit of four each; null elsewhere. */
+  #cores() {
+    const digits = this.notes.notes?.core_vertices;
+    if (typeof digits !== 'string' || digits.length !== Math.ceil(this.controlPointCount / 4) || !/^[0-9a-f]*$/.test(digits)) return null;
+    return (point) => ((parseInt(digits[point >> 2], 16) >> (point & 3)) & 1) === 1;
   }
 
   /** Time in seconds of a fractional frame, within one clip. */
