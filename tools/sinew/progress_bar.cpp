@@ -43,10 +43,13 @@ ProgressBar::ProgressBar(double estimated_cpu_seconds, bool lines)
       start_(now_seconds()),
       cpu_start_(cpu_seconds()) {
   if (!(terminal_ || lines_) || estimated_ <= 0) return;
+    // Where there is no such thread the bar is drawn when the work calls back.
+#ifndef __EMSCRIPTEN__  // whose threads write only when the first one waits
   try {
     drawer_ = std::thread([this] { keep_drawing(); });
-  } catch (const std::system_error&) {  // no memory for a thread: the bar is drawn when the work calls back
+  } catch (const std::system_error&) {  // no memory for it
   }
+#endif
 }
 
 ProgressBar::~ProgressBar() {

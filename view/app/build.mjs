@@ -2,7 +2,7 @@
 // Everything is inside, the module in compressed form, so that the page works from disk and needs no request.
 // A file beside it, its name with .d added, lists every file that went in, as ninja reads it.
 import { createRequire } from 'node:module';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
@@ -11,6 +11,8 @@ const here = dirname(fileURLToPath(import.meta.url));
 const { build } = createRequire(join(here, '../page/package.json'))('esbuild');
 const [packageFolder, out] = process.argv.slice(2).map((path) => resolve(path));
 const read = [];
+
+const HERE = '"file:///"';  // where the module would look for its code, which it is given
 
 async function bundled(entry) {
   const bundle = await build({
@@ -22,7 +24,7 @@ async function bundled(entry) {
     format: 'iife',
     target: 'es2022',
     alias: { 'sinew-module': join(packageFolder, 'sinew.mjs') },
-    define: { 'import.meta.url': '"file:///"' },  // where the module would look for its code, which it is given
+    define: { 'import.meta.url': HERE },
     legalComments: 'none',
     logLevel: 'warning',
   });
@@ -39,9 +41,13 @@ const code = gzipSync(fileOf(join(packageFolder, 'sinew.wasm')), { level: 9 }).t
 const page = fileOf(join(here, 'src/index.html')).toString()
   .replace('/*STYLE*/', () => fileOf(join(here, 'src/style.css')).toString())
   .replace('/*CODE*/', () => code);
-const worker = await bundled('worker.js');
+// Threads of the module load its script themselves: it stays a text of its own. A module without threads has none for them.
+const threaded = existsSync(join(packageFolder, 'sinew.worker.js'));
+const script = (name) => (threaded ? inScript(fileOf(join(packageFolder, name)).toString().replaceAll('import.meta.url', HERE)) : '');
+const worker = await bundled(threaded ? 'worker_with_threads.js' : 'worker.js');
 const main = await bundled('main.js');
-const whole = page.replace('/*WORKER*/', () => inScript(worker)).replace('/*SCRIPT*/', () => inScript(main));
+const whole = page.replace('/*WORKER*/', () => inScript(worker)).replace('/*SCRIPT*/', () => inScript(main))
+  .replace('/*MODULE*/', () => script('sinew.mjs')).replace('/*THREAD*/', () => script('sinew.worker.js'));
 mkdirSync(dirname(out), { recursive: true });
 writeFileSync(out, whole);
 writeFileSync(`${out}.d`, `${[`${out}:`, ...read].map((path) => path.replaceAll(' ', '\\ ')).join(' \\\n  ')}\n`);

@@ -68,8 +68,9 @@ export interface SolveHooks extends Hooks {
   onProgress?: (fraction: number, step: string) => void;
   /** The error after an iteration, counted from 1. */
   onError?: (iteration: number, eRms: number) => void;
-  /** A state was kept, from which a cancelled solve makes its rig. */
-  onKept?: () => void;
+  /** A state was kept, from which a cancelled solve makes its rig. `best` makes it while the solve goes on, in a thread
+   *  of its own. */
+  onKept?: (best: () => Promise<Rig>) => void;
 }
 
 /** What a rig or a sequence holds. */

@@ -10,8 +10,9 @@ export const RESULTS = '/out';
  * @param {(module: object) => Promise<object>} createSinew  what emscripten made of the program
  * @param {WebAssembly.Module} compiled  its code
  * @param {{args: string[], files?: Record<string, Uint8Array>, wanted?: string[], stop?: boolean,
- *          watched?: string}} job  `wanted`: files to hand back; `stop`: end the work as soon as it has begun;
- *          `watched`: a file whose every new state is told
+ *          watched?: string, helpers?: number, scripts?: {module: string, thread: string}}} job  `wanted`: files to hand
+ *          back; `stop`: end the work as soon as it has begun; `watched`: a file whose every new state is told; `helpers`:
+ *          threads beside this one, of a module that was built with threads; `scripts`: where those find their code
  * @param {(message: object) => void} tell  gets {progress, step}, {iteration, error} and {watched} while the program runs
  */
 export async function runProgram(createSinew, compiled, job, tell = () => {}) {
@@ -34,10 +35,13 @@ export async function runProgram(createSinew, compiled, job, tell = () => {}) {
     noInitialRun: true,
     print: (line) => out.push(line),
     printErr: listen,
+    helpers: job.helpers ?? 0,
+    workers: Math.max(1, job.helpers ?? 0),  // a module with threads would wait for ever for none
+    ...(job.scripts ? { mainScriptUrlOrBlob: job.scripts.module, locateFile: () => job.scripts.thread } : {}),
     stopAsked: () => Boolean(job.stop) && begun,
     quit: (status, exit) => { throw exit; },
     instantiateWasm(imports, done) {
-      WebAssembly.instantiate(compiled, imports).then(done);
+      WebAssembly.instantiate(compiled, imports).then((instance) => done(instance, compiled));
       return {};
     },
   });

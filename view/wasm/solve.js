@@ -118,24 +118,27 @@ export function sinewWith(start, compile) {
     const args = ['solve', ...paths, '-o', file, '--json', '--progress', '--keep-partial', '--memory-limit', MEMORY_LIMIT,
       '--checkpoint', state, '--checkpoint-seconds', '1', ...optionsOf(rest)];
     let kept = null;
-    const tell = (message) => {
-      if (message.watched) {
-        kept = message.watched;
-        onKept?.();
-      } else if (message.step !== undefined) onProgress?.(message.progress, message.step);
-      else onError?.(message.iteration, message.error);
-    };
     const finished = (result, partial) => ({
       bytes: result.files[file], format, partial, report: JSON.parse(result.out), remarks: result.err ? result.err.split('\n') : [],
     });
+    // Another thread continues from the state that was kept last and ends at once.
+    const best = async () => {
+      const result = await run({ args, files: { ...files, [state]: kept }, wanted: [file], stop: true });
+      if (!result.files[file]) throw new SinewError(lastSentence(result.err), result.status);
+      return finished(result, true);
+    };
+    const tell = (message) => {
+      if (message.watched) {
+        kept = message.watched;
+        onKept?.(best);
+      } else if (message.step !== undefined) onProgress?.(message.progress, message.step);
+      else onError?.(message.iteration, message.error);
+    };
     try {
       return finished(await done({ args, files, wanted: [file], watched: state }, { tell, signal }), false);
     } catch (problem) {
       if (!signal?.aborted || !kept) throw problem;
-      // The thread is gone with its work; another one continues from the state that was kept and ends at once.
-      const result = await run({ args, files: { ...files, [state]: kept }, wanted: [file], stop: true });
-      if (!result.files[file]) throw new SinewError(lastSentence(result.err), result.status);
-      return finished(result, true);
+      return best();
     }
   }
 

@@ -4,12 +4,20 @@ import { RESULTS } from '../../wasm/program.js';
 import { bytesText, durationText, number } from './text.js';
 
 const $ = (id) => document.getElementById(id);
-const workerUrl = URL.createObjectURL(new Blob([$('worker').textContent], { type: 'text/javascript' }));
+const urlOf = (id) => URL.createObjectURL(new Blob([$(id).textContent], { type: 'text/javascript' }));
+const workerUrl = urlOf('worker');
+const threaded = $('thread').textContent !== '';  // the module was built with threads
+const scripts = threaded ? { module: urlOf('module'), thread: urlOf('thread') } : undefined;
+const MOST_THREADS = 8;
+
+/** Threads of a solve: those of the machine, or fewer where the address says so (?threads=1). */
+const threads = threaded ? Math.max(1, Math.min(MOST_THREADS, navigator.hardwareConcurrency, Number(new URLSearchParams(location.search).get('threads')) || MOST_THREADS)) : 1;
 
 async function start() {
   const worker = new Worker(workerUrl);
   return {
-    postMessage: (message) => worker.postMessage(message),
+    postMessage: ({ compiled: code, job }) =>
+      worker.postMessage({ compiled: code, job: { ...job, scripts, helpers: job.args[0] === 'solve' && !job.stop ? threads - 1 : 0 } }),
     terminate: () => worker.terminate(),
     listen: (hear, fail) => {
       worker.onmessage = (event) => hear(event.data);
@@ -31,7 +39,7 @@ function compile() {
 const sinew = sinewWith(start, compile);
 let input = null;  // {files, paths}, as inputsOf gives them
 let stop = null;   // ends the present work
-let urls = [];     // of the present result
+let urls = [];     // of the present result, and of the rig so far
 
 function show(...ids) {
   for (const id of ['input', 'options', 'work', 'result']) $(id).hidden = !ids.includes(id);
@@ -197,6 +205,7 @@ $('options').onsubmit = async (event) => {
   $('cancel').focus();
   stop = new AbortController();
   const { signal } = stop;
+  const preview = previewOf();
   try {
     const rig = await sinew.solve(input.files, options(), {
       signal,
@@ -210,8 +219,12 @@ $('options').onsubmit = async (event) => {
         $('curve').hidden = false;
         drawCurve(errors);
       },
-      onKept: () => { $('cancel').textContent = 'Stop, and keep the best so far'; },
+      onKept: (best) => {
+        $('cancel').textContent = 'Stop, and keep the best so far';
+        preview.offer(best);
+      },
     });
+    preview.end();
     await showResult(rig);
   } catch (problem) {
     show('input', 'options');
@@ -219,8 +232,64 @@ $('options').onsubmit = async (event) => {
     else complain(problem);
   } finally {
     clearInterval(ticks);
+    preview.end();
   }
 };
+
+const PREVIEW_PAUSE = 3;  // seconds between two looks at the rig so far, or
+const PREVIEW_SHARE = 4;  // so many times what the last look took
+
+/** Shows the rig so far beside the original, now and then: each look is work for another thread. */
+function previewOf() {
+  let busy = false;
+  let ended = false;
+  let next = 0;
+  const frame = $('preview');
+  const look = async (best) => {
+    const rig = await best();
+    if (ended) return;
+    if (!frame.hidden) return frame.contentWindow.postMessage({ rig: rig.bytes.buffer }, '*');
+    const page = await pageOf(rig);
+    if (ended || !page) return;
+    frame.src = page;
+    frame.hidden = false;
+  };
+  return {
+    async offer(best) {
+      const begin = performance.now();
+      if (busy || ended || begin < next) return;
+      busy = true;
+      await look(best).catch(() => {});  // the solve itself says what goes wrong
+      const end = performance.now();
+      next = end + Math.max(1000 * PREVIEW_PAUSE, PREVIEW_SHARE * (end - begin));
+      busy = false;
+    },
+    end() {
+      ended = true;
+      frame.hidden = true;
+      frame.src = 'about:blank';
+    },
+  };
+}
+
+/** The viewer page of a rig beside the original, as an address; null where it could not be made. */
+async function pageOf(rig) {
+  const names = { rig: `${RESULTS}/rig.glb`, report: `${RESULTS}/report.json`, page: `${RESULTS}/page.html` };
+  const made = await sinew.run({
+    args: ['view', names.rig, '--against', ...input.paths, '--report', names.report, '--max-size', '80M', '-o', names.page],
+    files: { ...input.files, [names.rig]: rig.bytes, [names.report]: reportBytes(rig) },
+    wanted: [names.page],
+  });
+  if (!made.files[names.page]) {
+    complain(made.err.split('\n')[0]);
+    return null;
+  }
+  urls.push(URL.createObjectURL(new Blob([made.files[names.page]], { type: 'text/html' })));
+  return urls.at(-1);
+}
+
+const reportBytes = ({ report }) => new TextEncoder().encode(JSON.stringify(report, null, 2));
+
 $('cancel').onclick = () => {
   $('cancel').disabled = true;
   $('step').textContent = 'Stopping, with the best so far …';
@@ -240,31 +309,38 @@ function link(text, name, bytes, type) {
   return anchor;
 }
 
-/** A button that makes the rig in another format, and then is a link to it. */
-function converter(format, rig) {
-  const button = document.createElement('button');
-  button.type = 'button';
-  button.textContent = `Make .${format}`;
-  button.onclick = async () => {
-    button.disabled = true;
-    complain(null);
-    try {
-      const anchor = link(`Download .${format}`, `rig.${format}`, await sinew.convert(rig.bytes, format), 'application/octet-stream');
-      button.replaceWith(anchor);
+/** Every other format that holds a rig or its frames in one file; a texture has its layout beside it. */
+const FORMATS = [
+  ['fbx', 'FBX: rig'], ['usdz', 'USD, packed: rig'], ['usda', 'USD, text: rig'], ['bvh', 'BVH: skeleton and motion'], ['npz', 'NumPy: rig as arrays'],
+  ['abc', 'Alembic: frames'], ['pc2', 'PC2: frames'], ['mdd', 'MDD: frames'], ['exr', 'OpenEXR: texture of bones for engines'],
+];
+
+/** Makes the rig in the chosen format and hands it over. */
+async function makeFormat(rig) {
+  const format = $('format').value;
+  const names = format === 'exr' ? ['rig.exr', 'rig.json'] : [`rig.${format}`];
+  const paths = names.map((name) => `${RESULTS}/${name}`);
+  $('make').disabled = true;
+  complain(null);
+  try {
+    const made = await sinew.run({ args: ['convert', 'rig.glb', '-o', paths[0]], files: { 'rig.glb': rig.bytes }, wanted: paths });
+    if (made.status !== 0) throw new Error(made.err.split('\n').filter(Boolean).at(-1));
+    for (const [i, name] of names.entries()) {
+      const anchor = link(`Download ${name.slice(3)}`, name, made.files[paths[i]], 'application/octet-stream');
+      $('downloads').append(anchor);
       anchor.click();
-    } catch (problem) {
-      complain(problem);
-      button.disabled = false;
     }
-  };
-  return button;
+  } catch (problem) {
+    complain(problem);
+  } finally {
+    $('make').disabled = false;
+  }
 }
 
 async function showResult(rig) {
   urls.forEach((url) => URL.revokeObjectURL(url));
   urls = [];
   const { report } = rig;
-  const report_bytes = new TextEncoder().encode(JSON.stringify(report, null, 2));
   $('remark').hidden = !rig.partial && !report.solve.remark;
   $('remark').textContent = [rig.partial ? 'Stopped: this is the best rig so far.' : '', report.solve.remark].filter(Boolean).join(' ');
   list($('errors'), [
@@ -279,26 +355,22 @@ async function showResult(rig) {
   ]);
   $('downloads').replaceChildren(
     link('Download .glb', 'rig.glb', rig.bytes, 'model/gltf-binary'),
-    ...['fbx', 'usdz', 'bvh'].filter((format) => format !== 'bvh' || report.rig.skeleton).map((format) => converter(format, rig)),
-    link('Report (.json)', 'report.json', report_bytes, 'application/json'));
+    link('Report (.json)', 'report.json', reportBytes(rig), 'application/json'));
+  $('format').replaceChildren(...FORMATS.filter(([format]) => format !== 'bvh' || report.rig.skeleton).map(([format, text]) => new Option(`.${format} · ${text}`, format)));
+  $('make').onclick = () => makeFormat(rig);
   $('viewer').hidden = true;
   show('input', 'options', 'result');
   $('result-title').focus();
   $('result').scrollIntoView({ block: 'start' });
-  const names = { rig: `${RESULTS}/rig.glb`, report: `${RESULTS}/report.json`, page: `${RESULTS}/page.html` };
-  const made = await sinew.run({
-    args: ['view', names.rig, '--against', ...input.paths, '--report', names.report, '--max-size', '80M', '-o', names.page],
-    files: { ...input.files, [names.rig]: rig.bytes, [names.report]: report_bytes },
-    wanted: [names.page],
-  });
-  if (!made.files[names.page]) return complain(made.err.split('\n')[0]);
-  const url = URL.createObjectURL(new Blob([made.files[names.page]], { type: 'text/html' }));
-  urls.push(url);
-  $('viewer').src = url;
+  const page = await pageOf(rig);
+  if (!page) return;
+  $('viewer').src = page;
   $('viewer').hidden = false;
 }
 
-if (typeof WebAssembly !== 'object' || typeof DecompressionStream !== 'function')
+if (threaded && !crossOriginIsolated)
+  complain('This page works with threads, which browsers allow where a server isolates it from other origins, as script/app does. The page that "sinew app" writes needs no server.');
+else if (typeof WebAssembly !== 'object' || typeof DecompressionStream !== 'function')
   complain('This browser is too old: the page needs WebAssembly with vectors and DecompressionStream.');
 else
   compile().catch((problem) => complain(`This browser cannot run the program: ${problem.message}`));

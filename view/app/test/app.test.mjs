@@ -1,22 +1,25 @@
 // The app in a real browser: a file dropped, solved and downloaded is what the native program finds it to be; it can be
 // stopped, refuses in the program's words, fits a phone, needs no mouse and asks nothing of any server.
 //   SINEW=build/release/bin/sinew SINEW_DATA=... node view/app/test/app.test.mjs
+// SINEW_APP and SINEW_APP_URL test another page: the one with threads has to be served (script/app).
 // Ends with status 77 and a reason when something it needs is not there. Pictures: SINEW_SHOTS, build/view-shots.
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { createRequire } from 'node:module';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { gzipSync } from 'node:zlib';
+import { faint, nameless } from '../../page/test/accessible.mjs';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../../..');
 const program = process.env.SINEW ?? join(root, 'build/release/bin/sinew');
 const data = resolve(process.env.SINEW_DATA ?? join(root, '../shared/data'));
 const gallop = join(data, 'sequences/horse-gallop');
 const built = process.env.SINEW_APP ?? join(root, 'build/wasm/app/index.html');
+const address = process.env.SINEW_APP_URL ?? pathToFileURL(built).href;  // a page that is served, of the file SINEW_APP
 const chromium = ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find(existsSync);
 const missing = !existsSync(built)
   ? 'the app is not built; script/bootstrap --wasm, then the preset wasm, build it'
@@ -47,7 +50,7 @@ after(async () => {
 });
 
 /** The page from disk, with what the console and the network saw. */
-async function open(viewport = { width: 1100, height: 900 }, url = pathToFileURL(built).href) {
+async function open(viewport = { width: 1100, height: 900 }, url = address) {
   const page = await browser.newPage({ viewport, acceptDownloads: true });
   page.setDefaultTimeout(PATIENCE);
   const problems = [];
@@ -61,6 +64,8 @@ async function give(page, paths) {
   await page.locator('#files').setInputFiles(paths);
   await page.waitForFunction(() => !document.getElementById('options').hidden || !document.getElementById('problem').hidden);
 }
+/** The page that shows the rig, so far or at last. */
+const viewerOf = (page) => page.frames().find((frame) => frame !== page.mainFrame() && frame.url().startsWith('blob:'));
 const ready = (page) => page.waitForFunction(() => !document.getElementById('solve').disabled);
 async function solve(page, { method = 'ssdr', bones = 6, quality = 'fast' } = {}) {
   await page.selectOption('#method', method);
@@ -102,14 +107,20 @@ test('a dropped animation becomes a file that the native program finds as good a
   const rig = await download(page, 'Download .glb');
   assert.ok(Math.abs(evaluated(rig) / report.errors.e_rms - 1) < 1e-4);
   await page.waitForFunction(() => !document.getElementById('viewer').hidden);
-  const viewer = page.frames().find((frame) => frame !== page.mainFrame());
+  const viewer = viewerOf(page);
   await viewer.waitForFunction(() => window.sinew?.ready);
   await viewer.evaluate(() => window.sinew.ready);
   await page.waitForTimeout(500);
   await page.screenshot({ path: join(shots, 'app-result.png'), fullPage: true });
-  const [made] = await Promise.all([page.waitForEvent('download'), page.getByText('Make .fbx').click()]);
-  await made.saveAs(join(folder, 'rig.fbx'));
-  assert.ok(Math.abs(evaluated(join(folder, 'rig.fbx')) / report.errors.e_rms - 1) < 0.01);
+  const make = async (format) => {
+    await page.selectOption('#format', format);
+    const [made] = await Promise.all([page.waitForEvent('download'), page.click('#make')]);
+    await made.saveAs(join(folder, `rig.${format}`));
+    return join(folder, `rig.${format}`);
+  };
+  assert.ok(Math.abs(evaluated(await make('fbx')) / report.errors.e_rms - 1) < 0.01);
+  for (const format of await page.evaluate(() => [...document.querySelectorAll('#format option')].map((option) => option.value)))
+    assert.ok(statSync(await make(format)).size > 1000, format);
   assert.deepEqual(problems, []);
   await page.close();
 });
@@ -123,6 +134,26 @@ test('stopping keeps the best rig so far', async () => {
   assert.match(await page.locator('#remark').textContent(), /best rig so far/);
   const error = evaluated(await download(page, 'Download .glb'));
   assert.ok(error > 0 && error < 100, String(error));
+  assert.deepEqual(problems, []);
+  await page.close();
+});
+
+test('while it solves, the rig so far moves beside the original, and gets better', async () => {
+  const { page, problems } = await open();
+  await give(page, files);
+  await solve(page, { bones: 40, quality: 'best' });
+  await page.waitForFunction(() => !document.getElementById('preview').hidden);
+  const viewer = () => viewerOf(page);
+  while (!viewer()) await page.waitForTimeout(100);  // it is on its way
+  await viewer().waitForFunction(() => window.sinew?.model && window.sinew.errors);
+  const error = () => viewer().evaluate(() => window.sinew.errors.eRms);
+  const first = await error();
+  await viewer().waitForFunction((before) => window.sinew.errors.eRms < before, first);
+  assert.ok(await viewer().evaluate(() => window.sinew.state.playing && window.sinew.stage.panes.length === 2));
+  await page.screenshot({ path: join(shots, 'app-preview.png'), fullPage: true });
+  await page.click('#cancel');
+  await finished(page);
+  assert.equal(await page.locator('#preview').isVisible(), false);
   assert.deepEqual(problems, []);
   await page.close();
 });
@@ -191,54 +222,48 @@ test('the keyboard is enough', async () => {
 test('everything has a name, and text stands out', async () => {
   const { page } = await open();
   await give(page, files);
-  const nameless = await page.evaluate(() => [...document.querySelectorAll('button, select, input, iframe, progress, svg')]
-    .filter((element) => !(element.ariaLabel || element.title || element.getAttribute('aria-labelledby') || element.labels?.length || element.textContent.trim()))
-    .map((element) => element.outerHTML));
-  assert.deepEqual(nameless, []);
-  const faint = await page.evaluate(() => {
-    const channels = (color) => color.match(/[\d.]+/g).map(Number);
-    const light = (color) => {
-      const [r, g, b] = channels(color).map((v) => (v / 255 <= 0.03928 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4));
-      return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-    };
-    const back = (element) => {
-      for (let at = element; at; at = at.parentElement) {
-        const color = getComputedStyle(at).backgroundColor;
-        if (channels(color)[3] !== 0) return color;
-      }
-      return 'rgb(255,255,255)';
-    };
-    return [...document.querySelectorAll('h1, h2, p, label, legend, small, button, dt, dd, option, b')].filter((element) => element.offsetParent && !element.disabled && !element.closest(':disabled')).flatMap((element) => {
-      const [a, b] = [light(getComputedStyle(element).color), light(back(element))].sort((x, y) => y - x);
-      const contrast = (a + 0.05) / (b + 0.05);
-      return contrast < 4.5 ? [`${element.textContent.slice(0, 40)}: ${contrast.toFixed(2)}`] : [];
-    });
-  });
-  assert.deepEqual(faint, []);
+  assert.deepEqual(await nameless(page, 'button, select, input, iframe, progress, svg'), []);
+  assert.deepEqual(await faint(page, 'h1, h2, p, label, legend, small, button, dt, dd, option, b'), []);
   await page.close();
 });
 
-test('script/app serves it isolated from other origins', async () => {
+/** script/app while `use` runs, which gets its address. */
+async function served(use) {
   const port = 18000 + Math.floor(process.pid % 2000);
   const server = spawn(join(root, 'script/app'), [String(port)], { stdio: 'ignore' });
+  const address = `http://127.0.0.1:${port}/`;
   try {
-    let page;
-    for (let i = 0; ; ++i) {
-      try {
-        ({ page } = await open(undefined, `http://127.0.0.1:${port}/`));
-        break;
-      } catch (problem) {
-        if (i === 20) throw problem;
-        await new Promise((wait) => setTimeout(wait, 250));
-      }
+    for (let i = 0; !(await fetch(address).then(({ ok }) => ok, () => false)); ++i) {
+      assert.ok(i < 40, 'the server answers');
+      await new Promise((wait) => setTimeout(wait, 250));
     }
-    assert.equal(await page.evaluate(() => crossOriginIsolated), true);
-    await give(page, files);
-    assert.match(await page.locator('#facts').textContent(), /8,431/);
-    await page.close();
+    await use(address);
   } finally {
     server.kill();
   }
+}
+
+const withThreads = existsSync(join(root, 'build/wasm-threads/app/index.html')) ? false : 'the preset wasm-threads is not built';
+test('script/app serves it isolated from other origins; two threads solve faster than one, to the same bits', { skip: withThreads }, async () => {
+  await served(async (address) => {
+    const one = {};
+    for (const threads of [1, 2]) {
+      const { page, problems } = await open(undefined, `${address}?threads=${threads}`);
+      assert.equal(await page.evaluate(() => crossOriginIsolated), true);
+      await give(page, files);
+      assert.match(await page.locator('#facts').textContent(), /8,431/);
+      await solve(page, { bones: 20 });
+      await finished(page);
+      assert.equal(await page.locator('#problem').isVisible(), false, await page.locator('#problem').textContent());
+      const { seconds } = JSON.parse(readFileSync(await download(page, 'Report (.json)'), 'utf8'));
+      const rig = readFileSync(await download(page, 'Download .glb'));
+      if (threads === 1) Object.assign(one, { seconds, rig });
+      else assert.ok(rig.equals(one.rig), 'the same bits');
+      if (threads === 2) console.log(`horse-gallop, 20 bones, fast, with threads: one ${one.seconds.toFixed(2)} s, two ${seconds.toFixed(2)} s, ratio ${(one.seconds / seconds).toFixed(2)}`);
+      assert.deepEqual(problems, []);
+      await page.close();
+    }
+  });
 });
 
 test('the time that a solve takes beside the native program', async () => {
