@@ -372,6 +372,25 @@ test('a rig alone beside another one is what that is compared with where they ar
   await page.close();
 });
 
+test('the page that shows this one may hand it a newer rig, which is compared with the same frames', async () => {
+  run('view', solved('K4'), sequence, '-o', join(folder, 'inner.html'));
+  writeFileSync(join(folder, 'outer.html'), '<iframe src="inner.html" width="900" height="500"></iframe>');
+  const page = await browser.newPage();
+  await page.goto(pathToFileURL(join(folder, 'outer.html')).href);
+  const inner = page.frames()[1];
+  await inner.waitForFunction(() => window.sinew?.model);
+  await page.evaluate((text) => {
+    const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+    window.frames[0].postMessage({ rig: bytes.buffer }, '*');
+  }, readFileSync(solved('K8')).toString('base64'));
+  await inner.waitForFunction(() => window.sinew.model.boneCount === 12);
+  const { errors } = JSON.parse(run('evaluate', solved('K8'), sequence, '--json'));
+  const shown = await inner.evaluate(() => ({ eRms: window.sinew.errors.eRms, show: window.sinew.state.show }));
+  assert.ok(Math.abs(shown.eRms - errors.e_rms) <= 1e-3 * errors.e_rms + 1e-4);
+  assert.equal(shown.show, 'side');
+  await page.close();
+});
+
 test('levels of detail are shown side by side, in the same pose, and one at a time', async () => {
   const glb = join(folder, 'levels.glb');
   const html = join(folder, 'levels.html');
