@@ -241,6 +241,18 @@ Loaded read_folder(const fs::path& folder, const ReadOptions& options) {
                      fmt::join(extensions, ", ")));
 }
 
+/// How to make a file that can be read out of one that people have.
+std::string way_to_convert(const std::string& extension) {
+  const auto is = [&](std::initializer_list<const char*> list) {
+    return std::find(list.begin(), list.end(), extension) != list.end();
+  };
+  if (is({".blend", ".dae"})) return "; in Blender: open or import it, File > Export > glTF 2.0 or Alembic";
+  if (is({".max", ".ma", ".mb", ".c4d", ".hip"})) return "; export it there as Alembic, FBX or glTF";
+  if (extension == ".vrm") return "; it is a .glb by another name: rename it";
+  if (extension == ".stl") return "; it holds one mesh that does not move: animate it first";
+  return "";
+}
+
 Loaded read_one(const fs::path& path, const ReadOptions& options) {
   if (is_folder(path)) return read_folder(path, options);
   if (!is_there(path)) refuse(fmt::format("{}: no such file or folder", path.string()));
@@ -252,8 +264,9 @@ Loaded read_one(const fs::path& path, const ReadOptions& options) {
         "File > Import > Motion Capture, parent the mesh to the armature, File > Export > glTF 2.0",
         path.string()));
   if (format.read_cache == nullptr)
-    refuse(fmt::format("{}: not a format that can be read; expected {}, {} or a folder of frames", path.string(),
-                       list_for(FileUse::read_sequence), list_for(FileUse::read_positions)));
+    refuse(fmt::format("{}: not a format that can be read; expected {}, {} or a folder of frames{}", path.string(),
+                       list_for(FileUse::read_sequence), list_for(FileUse::read_positions),
+                       way_to_convert(lower_extension(path))));
   const fs::path rest = fs::path(path).replace_extension(".obj");
   if (!is_there(rest))
     refuse(fmt::format("{}: holds positions only; name its mesh before it, or put that beside it as {}", path.string(),

@@ -65,7 +65,7 @@ Ladder weights(const Rig& rig, const Precision& base) {
     p.slack = radius * 0.2 / p.weight_one;
     add(out, p, fmt::format("{} bits", bits));
   }
-  for (int i = 0; i <= 8; ++i) {
+  for (int i = 0; i <= 12; ++i) {
     Precision p = base;
     p.weight_one = 255;
     p.slack = radius * 2e-4 * std::pow(2.0, 0.5 * i);

@@ -26,6 +26,7 @@ namespace {
 
 constexpr std::size_t kFitFrames = 32;  // by which roundings are chosen
 constexpr int kAttempts = 20;           // to share out the bits so that the file keeps the bounds
+constexpr int kFurther = 10;            // more, to use up what is left of them
 constexpr std::size_t kSamples = 24;    // by which precisions are compared; the file is measured in every frame
 
 /// How much more error a quality allows.
@@ -153,6 +154,7 @@ Work begin(Rig rig, const Sequence& target, const PackOptions& options) {
   for (const std::size_t f : work.fit.frames) {
     work.fit.posed.emplace_back(3, index(work.rig.vertex_count()));
     pose(work.rig, f, work.fit.posed.back());
+    work.fit.target.emplace_back(target.frames[f]);
   }
   if (!options.lossless && !work.rig.two_layer) {
     const bool hierarchy = gltf::has_hierarchy(work.rig);
@@ -236,6 +238,13 @@ void choose_order(const Precision& precision, Work& work) {
     best = work.pieces;
   }
   work.pieces = std::move(best);
+  work.fit.order.clear();
+  std::vector<bool> seen(work.rig.vertex_count(), false);
+  for (const DrawnPiece& piece : work.pieces)
+    for (const Index v : piece.point) {
+      if (!seen[v]) work.fit.order.push_back(v);
+      seen[v] = true;
+    }
 }
 
 /// Errors of the file, as any reader finds it.
@@ -299,6 +308,76 @@ void set_limits(const Work& work, bool with_examples, PackReport& report) {
   report.allowed_e_rms = work.options.max_error;
 }
 
+/// A file, what it is worth and the roundings in it.
+struct Made {
+  std::vector<std::byte> bytes;
+  Errors errors;
+  std::vector<Ladder> ladders;
+};
+
+bool keeps(const Errors& errors, const PackReport& report) {
+  return errors.e_rms <= report.allowed_e_rms && errors.normal_degrees <= report.allowed_normals;
+}
+
+Made make(const Work& work, const Precision& base, const std::vector<Ladder>& ladders) {
+  Made made{work.file(work.rounded(chosen(base, ladders))), {}, ladders};
+  made.errors = errors_of(made.bytes, work);
+  return made;
+}
+
+/// A file that keeps the bounds: what is shared out shrinks until it does.
+Made make_within(const Work& work, const Errors& exact, Precision& base, std::vector<Ladder> ladders, double e_bound,
+                 double normal_bound, const PackReport& report) {
+  Made made;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    share_out(e_bound, normal_bound, ladders);
+    if (attempt == 0) base.morph_normal_step = step_of_morph_normals(work, exact, chosen(base, ladders));
+    made = make(work, base, ladders);
+    if (keeps(made.errors, report)) return made;
+    if (std::all_of(ladders.begin(), ladders.end(), [](const Ladder& l) { return l.chosen == 0; }))
+      throw Error(
+          ErrorKind::unusable,
+          fmt::format("E_RMS {:.3g} and normals {:.3g}° cannot be kept with 16 bits per number: they become "
+                      "{:.3g} and {:.3g}°; --lossless keeps them",
+                      report.allowed_e_rms, report.allowed_normals, made.errors.e_rms, made.errors.normal_degrees));
+    // Roundings add up to a little more than their squares do, seldom to much more.
+    const double less = attempt < kAttempts / 2 ? 0.85 : 0.5;
+    if (made.errors.e_rms > report.allowed_e_rms) e_bound *= less;
+    if (made.errors.normal_degrees > report.allowed_normals) normal_bound *= less;
+  }
+  throw Error(
+      ErrorKind::unusable,
+      fmt::format("E_RMS {:.4g} and normals {:.4g}° are not kept: they became {:.4g} and {:.4g}°; --lossless does "
+                  "without rounding",
+                  report.allowed_e_rms, report.allowed_normals, made.errors.e_rms, made.errors.normal_degrees));
+}
+
+/// Uses up what is left of the bounds: of the parts that can still go a rung further within them, the one that saves
+/// most goes first.
+void go_further(const Work& work, const Precision& base, const PackReport& report, Made& made) {
+  std::vector<bool> at_end(made.ladders.size(), false);
+  for (int attempt = 0; attempt < kFurther; ++attempt) {
+    std::size_t best = made.ladders.size();
+    double most = 0;
+    for (std::size_t i = 0; i < made.ladders.size(); ++i) {
+      const Ladder& ladder = made.ladders[i];
+      if (at_end[i] || ladder.chosen + 1 == ladder.rungs.size()) continue;
+      const double saved = ladder.rungs[ladder.chosen].bytes - ladder.rungs[ladder.chosen + 1].bytes;
+      if (saved <= most) continue;
+      most = saved;
+      best = i;
+    }
+    if (best == made.ladders.size()) return;
+    std::vector<Ladder> ladders = made.ladders;
+    ++ladders[best].chosen;
+    Made next = make(work, base, ladders);
+    if (keeps(next.errors, report) && next.bytes.size() < made.bytes.size())
+      made = std::move(next);
+    else
+      at_end[best] = true;
+  }
+}
+
 std::vector<std::byte> pack_within(Work& work, const Progress& progress, PackReport& report) {
   Precision base = finest(work.rig);
   Precision typical = base;
@@ -306,43 +385,20 @@ std::vector<std::byte> pack_within(Work& work, const Progress& progress, PackRep
   typical.weight_one = 255;
   typical.normal_bits = 8;
   choose_order(typical, work);
-  const Errors exact = work.errors(work.rig);
-  double e_bound = squares(report.allowed_e_rms, report.before.e_rms);
-  double normal_bound = squares(report.allowed_normals, report.before.normal_degrees);
+  const Rig fitted = work.rounded(base).rig;
+  const Errors exact = work.errors(fitted);
+  report.fitted = evaluate(fitted, work.target, work.options.threads);
+  const double e_bound = squares(report.allowed_e_rms, report.fitted.e_rms);
+  const double normal_bound = squares(report.allowed_normals, report.fitted.normal_degrees);
   std::vector<Ladder> ladders = ladders_of(work.rig, base);
   report.cancelled = !measure(work, exact, e_bound, normal_bound, progress, ladders);
   if (report.cancelled) return {};
   base.normal_bits = bits_of_normals(work, allowance(work.options.quality).normals_file);
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    share_out(e_bound, normal_bound, ladders);
-    if (attempt == 0) base.morph_normal_step = step_of_morph_normals(work, exact, chosen(base, ladders));
-    std::vector<std::byte> bytes = work.file(work.rounded(chosen(base, ladders)));
-    report.after = errors_of(bytes, work);
-    const bool fits =
-        report.after.e_rms <= report.allowed_e_rms && report.after.normal_degrees <= report.allowed_normals;
-    const bool nothing_left =
-        std::all_of(ladders.begin(), ladders.end(), [](const Ladder& l) { return l.chosen == 0; });
-    if (!fits && !nothing_left) {
-      // Roundings add up to a little more than their squares do, seldom to much more.
-      const double less = attempt < kAttempts / 2 ? 0.85 : 0.5;
-      if (report.after.e_rms > report.allowed_e_rms) e_bound *= less;
-      if (report.after.normal_degrees > report.allowed_normals) normal_bound *= less;
-      continue;
-    }
-    fill_parts(work, bytes, ladders, base, report);
-    if (!fits)
-      throw Error(
-          ErrorKind::unusable,
-          fmt::format("E_RMS {:.3g} and normals {:.3g}° cannot be kept with 16 bits per number: they become "
-                      "{:.3g} and {:.3g}°; --lossless keeps them",
-                      report.allowed_e_rms, report.allowed_normals, report.after.e_rms, report.after.normal_degrees));
-    return bytes;
-  }
-  throw Error(
-      ErrorKind::unusable,
-      fmt::format("E_RMS {:.4g} and normals {:.4g}° are not kept: they became {:.4g} and {:.4g}°; --lossless does "
-                  "without rounding",
-                  report.allowed_e_rms, report.allowed_normals, report.after.e_rms, report.after.normal_degrees));
+  Made made = make_within(work, exact, base, std::move(ladders), e_bound, normal_bound, report);
+  go_further(work, base, report, made);
+  report.after = made.errors;
+  fill_parts(work, made.bytes, made.ladders, base, report);
+  return std::move(made.bytes);
 }
 
 std::vector<std::byte> pack_exactly(Work& work, PackReport& report) {

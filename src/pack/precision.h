@@ -14,7 +14,7 @@ struct Precision {
   bool round_translations = false;
   bool round_scales = false;
   int morph_levels = 0;       // offsets of the morph target that moves most: whole numbers up to this
-  int morph_normal_step = 1;  // offsets of normals: multiples of this many of their numbers; 0: left out
+  int morph_normal_step = 1;  // offsets of normals: multiples of this many of the numbers of ±127 levels; 0: left out
   double keys = 1;            // share of the frames that have keys
   int coefficient_bits = 0;   // two layers: weights are multiples of 2^-bits
   int dictionary_bits = 0;

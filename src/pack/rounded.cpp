@@ -7,6 +7,7 @@
 
 #include "core/index.h"
 #include "io/glb_mesh.h"
+#include "pack/cheap_rounding.h"
 #include "pack/keys.h"
 #include "sinew/core/bounds.h"
 
@@ -88,22 +89,38 @@ double largest(const Points& points) {
   return static_cast<double>(points.cwiseAbs().maxCoeff());
 }
 
-RoundedMorph round_morph(const Points& offsets, const Points* normals, double unit, double step, int normal_step) {
+constexpr int kByte = 127;  // the largest number of a byte with a sign
+
+/// Multiples of `step` near points / `unit`, cheap for the codec where they are bytes. `before`: targets in the stream.
+Cells whole_numbers(const Points& points, double unit, int step, const FitFrames& fit, std::size_t before) {
+  const Eigen::Matrix3Xd exact = points.cast<double>() / unit;
+  Cells out = step * (exact / step).array().round().cast<int>();
+  if (fit.order.empty() || out.cwiseAbs().maxCoeff() > kByte) return out;
+  std::vector<double> x(fit.order.size());
+  for (Eigen::Index c = 0; c < 3; ++c) {
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = exact(c, fit.order[i]);
+    const std::vector<int> cheap = cheap_rounding(x, step, kByte, before * x.size());
+    for (std::size_t i = 0; i < x.size(); ++i) out(c, fit.order[i]) = cheap[i];
+  }
+  return out;
+}
+
+/// `normal_unit`: what offsets of normals are rounded to, in the unit of positions.
+RoundedMorph round_morph(const Points& offsets, const Points* normals, double unit, double step, double normal_unit,
+                         const FitFrames& fit, std::size_t before) {
   RoundedMorph out;
   out.unit = unit;
   if (normals != nullptr && normals->cols() > 0) out.unit = std::max(out.unit, step * largest(*normals));
   if (!(out.unit > 0)) out.unit = step;
-  const auto whole = [](const Points& points, double of) {
-    return Cells((points.cast<double>() / of).array().round().cast<int>());
-  };
-  out.offsets = whole(offsets, out.unit);
+  out.offsets = whole_numbers(offsets, out.unit, 1, fit, before);
+  const int normal_step = std::clamp(static_cast<int>(std::lround(normal_unit / out.unit)), 1, kByte);
   if (normals != nullptr && normals->cols() > 0)
-    out.normals = normal_step * whole(*normals, normal_step * out.unit / step / 127);
-  out.normals = out.normals.cwiseMax(-127).cwiseMin(127);
+    out.normals = whole_numbers(*normals, out.unit / step / kByte, normal_step, fit, before);
+  out.normals = out.normals.cwiseMax(-kByte).cwiseMin(kByte);
   return out;
 }
 
-void round_morphs(Rounded& out) {
+void round_morphs(const FitFrames& fit, Rounded& out) {
   if (out.precision.morph_levels == 0 || !out.rig.corrections) return;
   Corrections& corrections = *out.rig.corrections;
   if (out.precision.morph_normal_step == 0) corrections.normal_offsets.clear();
@@ -114,11 +131,12 @@ void round_morphs(Rounded& out) {
   const double shows = most / out.precision.morph_levels;
   for (std::size_t r = 0; r < corrections.rank(); ++r) {
     Points* const normals = corrections.normal_offsets.empty() ? nullptr : &corrections.normal_offsets[r];
-    out.morphs.push_back(round_morph(corrections.offsets[r], normals, shows / shown(corrections, r), out.step,
-                                     out.precision.morph_normal_step));
+    const double shows_one = shown(corrections, r);
+    out.morphs.push_back(round_morph(corrections.offsets[r], normals, shows / shows_one, out.step,
+                                     out.precision.morph_normal_step * most / kByte / shows_one, fit, r));
     const RoundedMorph& morph = out.morphs.back();
     corrections.offsets[r] = (morph.unit * morph.offsets.cast<double>()).cast<float>();
-    if (normals != nullptr) *normals = (morph.unit / out.step / 127 * morph.normals.cast<double>()).cast<float>();
+    if (normals != nullptr) *normals = (morph.unit / out.step / kByte * morph.normals.cast<double>()).cast<float>();
   }
 }
 
@@ -161,7 +179,7 @@ Rounded round_rig(const Rig& rig, const FitFrames& fit, const Precision& precisi
     out.rig.weights = round_weights(rig, fit, precision, threads);
   }
   round_positions(rig, fit, threads, out);
-  round_morphs(out);
+  round_morphs(fit, out);
   return out;
 }
 

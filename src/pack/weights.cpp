@@ -4,8 +4,10 @@
 #include <Eigen/LU>
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "core/index.h"
+#include "math/adjacency.h"
 #include "math/parallel.h"
 #include "sinew/core/bounds.h"
 
@@ -16,7 +18,8 @@ namespace {
 
 constexpr std::size_t kGrain = 256;   // vertices
 constexpr int kReach = 4;             // of whole numbers, around those that rounding gives
-constexpr double kRestChange = 5e-4;  // of the diagonal: vertices can still be told by their place
+constexpr double kRestChange = 1e-3;  // of the diagonal, and
+constexpr double kOfEdges = 0.5;      // of a vertex's shortest edge: it can still be told by its place
 constexpr double kRestPull = 0.02;    // towards the rest pose as it was, as a share of the frames
 
 /// One vertex while its row is rounded.
@@ -187,6 +190,18 @@ void round_row(const Row& row, const Precision& precision, Index* bones, float* 
   }
 }
 
+/// Of every vertex; infinite where it has none.
+Eigen::VectorXd shortest_edges(const Mesh& mesh) {
+  const Adjacency adjacency = mesh_adjacency(mesh);
+  Eigen::VectorXd out = Eigen::VectorXd::Constant(mesh.positions.cols(), std::numeric_limits<double>::infinity());
+  for (std::size_t v = 0; v < mesh.vertex_count(); ++v)
+    for (const Index other : adjacency[v]) {
+      const Vector3 edge = mesh.positions.col(index(v)) - mesh.positions.col(other);
+      out[index(v)] = std::min(out[index(v)], static_cast<double>(edge.norm()));
+    }
+  return out;
+}
+
 }  // namespace
 
 SkinWeights round_weights(const Rig& rig, const FitFrames& fit, const Precision& precision, int threads) {
@@ -206,7 +221,8 @@ Points refit_rest(const Rig& rig, const FitFrames& fit, int threads) {
   Points out = rig.rest.positions;
   if (fit.frames.empty()) return out;
   const auto slots = static_cast<std::size_t>(rig.weights.influences);
-  const double most = kRestChange * bounding_box_diagonal(rig.rest.positions);
+  const Eigen::VectorXd most =
+      shortest_edges(rig.rest).cwiseMin(kRestChange / kOfEdges * bounding_box_diagonal(rig.rest.positions)) * kOfEdges;
   parallel_for(rig.vertex_count(), kGrain, threads, [&](std::size_t begin, std::size_t end) {
     for (std::size_t v = begin; v < end; ++v) {
       const double pull = kRestPull * static_cast<double>(fit.frames.size());
@@ -220,12 +236,12 @@ Points refit_rest(const Rig& rig, const FitFrames& fit, int threads) {
             T += static_cast<double>(rig.weights.values[k]) *
                  rig.motion(fit.frames[i], rig.weights.bones[k]).cast<double>();
         const Eigen::Vector3d missing =
-            fit.posed[i].col(index(v)).cast<double>() - T.leftCols<3>() * rest_point(rig, fit.frames[i], v) - T.col(3);
+            fit.target[i].col(index(v)).cast<double>() - T.leftCols<3>() * rest_point(rig, fit.frames[i], v) - T.col(3);
         A += T.leftCols<3>().transpose() * T.leftCols<3>();
         b += T.leftCols<3>().transpose() * missing;
       }
       Eigen::Vector3d change = A.ldlt().solve(b);
-      if (change.norm() > most) change *= most / change.norm();
+      if (change.norm() > most[index(v)]) change *= most[index(v)] / change.norm();
       out.col(index(v)) = (p + change).cast<float>();
     }
   });

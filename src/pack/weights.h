@@ -7,10 +7,12 @@
 
 namespace sinew::pack {
 
-/// Some frames of a rig and where its vertices are to be in them: what roundings are chosen by.
+/// What roundings are chosen by: some frames of a rig, where its vertices are to be in them, and the order of the file.
 struct FitFrames {
   std::vector<std::size_t> frames;
-  std::vector<Points> posed;               // 3×V each
+  std::vector<Points> posed;               // 3×V each, by the rig: weights are held to them
+  std::vector<Points> target;              // 3×V each: the rest pose is
+  std::vector<Index> order;                // of the vertices in the file, each where it comes first; or empty
   std::vector<std::size_t> order_of_need;  // all frames, those first that need keys most; empty: all keep theirs
 };
 

@@ -7,10 +7,14 @@
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <sstream>
 
 #include "io/gltf_cases.h"
+#include "io/gltf_meshopt.h"
 #include "io/gltf_rigs.h"
+#include "pack/cheap_rounding.h"
+#include "sinew/core/bounds.h"
 #include "sinew/core/error.h"
 #include "sinew/evaluate/vertex_match.h"
 #include "sinew/io/gltf.h"
@@ -196,6 +200,52 @@ TEST(Pack, VerticesThatRoundingWouldJoinStayApart) {
   const std::vector<std::byte> bytes = pack_glb(rig, nullptr, options, report);
   EXPECT_EQ(parse_gltf_rig(bytes, {}, {}, "packed").vertex_count(), rig.vertex_count());
   EXPECT_LE(errors_of(bytes, pose_all(rig)).e_rms, report.allowed_e_rms);
+}
+
+TEST(Pack, TheRestPoseIsFittedToTheExamples) {
+  const Rig exact = test::random_rig(200, 5, 4, 12, Transforms::rigid);
+  const Sequence examples = pose_all(exact);
+  Rig rig = exact;
+  const double size = bounding_box_diagonal(rig.rest.positions);
+  for (Eigen::Index v = 0; v < rig.rest.positions.cols(); ++v)
+    rig.rest.positions(v % 3, v) += static_cast<float>((v % 2 == 0 ? 4e-4 : -4e-4) * size);
+  PackReport report;
+  const std::vector<std::byte> bytes = pack_glb(rig, &examples, {}, report);
+  EXPECT_LT(report.fitted.e_rms, 0.5 * report.before.e_rms);
+  EXPECT_LE(errors_of(bytes, examples).e_rms, report.allowed_e_rms);
+}
+
+TEST(CheapRounding, TakesFewerBytesThanACoarserStepWouldForWhatItMisses) {
+  std::vector<double> x;
+  for (int i = 0; i < 4000; ++i) x.push_back(20 * std::sin(0.02 * i) + 0.45 * std::sin(1.7 * i * i));
+  const std::vector<int> cheap = pack::cheap_rounding(x, 1, 127, 5);
+  std::vector<std::uint8_t> nearest_bytes, cheap_bytes;
+  double nearest_missed = 0;
+  double cheap_missed = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    EXPECT_LE(std::abs(cheap[i] - x[i]), 1.5);
+    cheap_missed += std::pow(cheap[i] - x[i], 2);
+    nearest_missed += std::pow(std::round(x[i]) - x[i], 2);
+    for (const int value : {cheap[i], 0, 0, 0}) cheap_bytes.push_back(static_cast<std::uint8_t>(value));
+    for (const int value : {static_cast<int>(std::lround(x[i])), 0, 0, 0})
+      nearest_bytes.push_back(static_cast<std::uint8_t>(value));
+  }
+  const auto coded = [](const std::vector<std::uint8_t>& bytes) {
+    return static_cast<double>(
+        gltf::encode_view({"ATTRIBUTES", "", bytes.size() / 4, 4}, std::as_bytes(std::span(bytes))).size());
+  };
+  const double coarser = static_cast<double>(x.size()) / 8 * 0.5 * std::log2(cheap_missed / nearest_missed);
+  EXPECT_LT(coded(cheap_bytes), coded(nearest_bytes) - coarser);
+}
+
+TEST(CheapRounding, KeepsToItsStepAndItsLimit) {
+  const std::vector<double> x = {-400, 3.2, 90.1, 127.4, 6, 0};
+  for (const int step : {1, 6, 50})
+    for (const int value : pack::cheap_rounding(x, step, 127, 0)) {
+      EXPECT_EQ(value % step, 0);
+      EXPECT_LE(std::abs(value), 127);
+    }
+  EXPECT_TRUE(pack::cheap_rounding({}, 1, 127, 0).empty());
 }
 
 TEST(Pack, StopsWhenProgressSaysSo) {

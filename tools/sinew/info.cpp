@@ -55,9 +55,16 @@ void print_facts(const Json& facts) {
   line("kind", facts["kind"].get<std::string>());
   line("vertices", fmt::format("{}", facts["vertices"].get<std::size_t>()));
   line("faces", fmt::format("{}", facts["faces"].get<std::size_t>()));
-  for (const Json& piece : facts["pieces"])
-    line("  piece", fmt::format("{} ({} vertices, {} faces)", piece["name"].get<std::string>(),
-                                piece["vertices"].get<std::size_t>(), piece["faces"].get<std::size_t>()));
+  for (auto piece = facts["pieces"].begin(); piece != facts["pieces"].end();) {
+    const auto text = [](const Json& one) {
+      return fmt::format("{} ({} vertices, {} faces)", one["name"].get<std::string>(),
+                         one["vertices"].get<std::size_t>(), one["faces"].get<std::size_t>());
+    };
+    const auto first = piece;
+    while (piece != facts["pieces"].end() && text(*piece) == text(*first)) ++piece;
+    const auto alike = piece - first;
+    line("  piece", alike == 1 ? text(*first) : fmt::format("{} × {}", alike, text(*first)));
+  }
   line("frames", fmt::format("{} ({} s)", facts["frames"].get<std::size_t>(), short_number(number("seconds"))));
   for (const Json& clip : facts["clips"])
     line("  clip", fmt::format("{} ({} frames)", clip["name"].get<std::string>(), clip["frames"].get<std::size_t>()));

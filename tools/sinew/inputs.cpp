@@ -38,8 +38,8 @@ std::string one_of(const std::vector<std::string>& names) {
 std::string sequence_help() {
   const std::vector<std::string> caches = extensions_for(FileUse::read_positions);
   return fmt::format(
-      "SEQUENCE is a {} file, a folder of OBJ or PLY frames, a folder with rest.obj and\n"
-      "frames{}, or REST.obj and then a {} file. Several of them, with the same faces, are clips\n"
+      "SEQUENCE is a {} file, a folder of OBJ or PLY frames, a folder with rest.obj and "
+      "frames{}, or REST.obj and then a {} file. Several of them, with the same faces, are clips "
       "of one character.",
       one_of(extensions_for(FileUse::read_sequence)), fmt::join(caches, " or frames"), one_of(caches));
 }

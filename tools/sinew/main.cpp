@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <new>
 #include <numeric>
+#include <sstream>
 #include <string_view>
 
 #include "commands.h"
@@ -18,9 +19,50 @@
 
 namespace {
 
+constexpr std::size_t kHelpColumn = 24;  // where the explanations of options start
+constexpr std::size_t kHelpWidth = 100;
+
+/// Letters of UTF-8 text, each a column of a terminal.
+std::size_t columns(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
+}
+
+/// A line of help in as many as its width asks for: an option's go on under its explanation.
+std::string wrapped(std::string_view line) {
+  const std::string indent(line.rfind("  ", 0) == 0 ? kHelpColumn : 0, ' ');
+  std::string out;
+  std::string rest(line);
+  while (columns(rest) > kHelpWidth) {
+    std::size_t cut = std::string::npos;
+    for (std::size_t at = rest.find(' ', indent.size() + 1); at != std::string::npos; at = rest.find(' ', at + 1))
+      if (columns(rest.substr(0, at)) <= kHelpWidth) cut = at;
+    if (cut == std::string::npos) break;
+    out += rest.substr(0, cut) + '\n';
+    rest = indent + rest.substr(cut + 1);
+  }
+  return out + rest;
+}
+
 /// Help without CLI11's own notes on types and ranges: the text of each option says what a person needs.
 class HelpFormatter : public CLI::Formatter {
  public:
+  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override {
+    std::istringstream help(Formatter::make_help(app, std::move(name), mode));
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(help, line);) {
+      const std::string before = lines.empty() ? "" : lines.back();
+      if (line.empty() && before.empty()) continue;  // one empty line is enough between groups
+      const bool flows = columns(before) > 80 && before.front() != ' ' && !line.empty() && line.front() != ' ';
+      if (flows)
+        lines.back() += ' ' + line;
+      else
+        lines.push_back(line);
+    }
+    std::string out;
+    for (const std::string& line : lines) out += (line.rfind("  sinew ", 0) == 0 ? line : wrapped(line)) + '\n';
+    return out;
+  }
   std::string make_option_opts(const CLI::Option* option) const override {
     if (option->get_expected_min() == 0 || option->get_positional()) return "";
     const std::string type = option->get_type_name();
@@ -123,7 +165,7 @@ int run(int argc, char** argv, sinew::Ranks& ranks) {
   app.set_version_flag("--version", std::string("sinew ") + SINEW_VERSION);
   app.require_subcommand(1);
   app.formatter(std::make_shared<HelpFormatter>());
-  app.get_formatter()->column_width(24);
+  app.get_formatter()->column_width(kHelpColumn);
   tool::add_demo(app);
   tool::add_solve(app, ranks);
   tool::add_sweep(app);

@@ -165,8 +165,10 @@ void print_packed(const PackedResult& packed, const Packing& packing, bool with_
   rows.push_back({fmt::to_string(report.bytes_before), fmt::to_string(report.bytes_after), "", "", "", "all"});
   print_table({"before", "after", "kept", "adds E", "adds °", "part"}, rows);
   const std::string against = with_examples ? "the examples" : "what the rig poses";
-  fmt::print("\nE_RMS     {} -> {} against {}; {} was allowed\n", short_number(report.before.e_rms),
-             short_number(report.after.e_rms), against, short_number(report.allowed_e_rms));
+  const bool fitted = report.fitted.e_rms < 0.995 * report.before.e_rms && report.fitted.e_rms > 0;
+  fmt::print("\nE_RMS     {} -> {} against {}; {} was allowed{}\n", short_number(report.before.e_rms),
+             short_number(report.after.e_rms), against, short_number(report.allowed_e_rms),
+             fitted ? fmt::format(", fitting the rest pose anew gave {}", short_number(report.fitted.e_rms)) : "");
   fmt::print("normals   {}° -> {}° of the surfaces, {}° -> {}° as a player skins them\n",
              short_number(report.before.normal_degrees), short_number(report.after.normal_degrees),
              short_number(report.before.played_degrees), short_number(report.after.played_degrees));
@@ -201,6 +203,7 @@ Json facts_of(const PackedResult& packed) {
   out["parts"] = std::move(parts);
   out["allowed"] = {{"e_rms", report.allowed_e_rms}, {"normal_degrees", report.allowed_normals}};
   out["before"] = facts_of(report.before);
+  if (report.fitted.e_rms > 0) out["fitted"] = facts_of(report.fitted);
   out["after"] = facts_of(report.after);
   out["dropped_bones"] = report.dropped_bones;
   out["skins"] = report.skins;

@@ -33,7 +33,7 @@ struct PackedPart {
   std::string name;
   std::size_t before = 0;  // in the same rig written by write_glb
   std::size_t after = 0;
-  double e_rms = 0;           // added: sqrt(E² with only this part rounded - E² before)
+  double e_rms = 0;           // added: sqrt(E² with only this part rounded - E² fitted)
   double normal_degrees = 0;  // added, of the surfaces; of part "normals": of the file's own normals
   std::string precision;      // in words, e.g. "11.5 bits"; empty: as it was
 };
@@ -45,6 +45,7 @@ struct PackReport {
   double allowed_e_rms = 0;        // what the decoded file may have
   double allowed_normals = 0;      // degrees, of the surfaces
   Errors before;                   // of the rig, against the frames it is held to
+  Errors fitted;                   // with its rest pose fitted to those frames; parts add to this (not if lossless)
   Errors after;                    // of the file, read back, posed in every frame
   std::size_t dropped_bones = 0;   // that no vertex and no bone below them follows
   std::size_t dropped_points = 0;  // vertices of no face, in a mesh that has faces
