@@ -1,7 +1,12 @@
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <span>
+#include <sstream>
+#include <string>
 
 #include "cli/program.h"
 #include "sinew/view/page.h"
+#include "view/page_parts.h"
 
 /// What somebody meets who uses the program for the first time, on files that were not made for it.
 namespace sinew {
@@ -92,6 +97,21 @@ TEST_F(FirstSteps, HelpExplainsOneCommandOrAll) {
     EXPECT_NE(man.find(word), std::string::npos) << word;
 }
 
+TEST_F(FirstSteps, HelpIsNoWiderThanAHundredColumnsWithoutGaps) {
+  for (const std::string command : {"demo", "solve", "sweep", "correct", "evaluate", "reduce", "compress", "pack",
+                                    "lod", "transfer", "edit", "bounds", "info", "convert", "view", "app", "crowd"}) {
+    const std::string help = run({"help", command}).out;
+    EXPECT_EQ(help.find("\n\n\n"), std::string::npos) << command;
+    std::istringstream lines(help);
+    for (std::string line; std::getline(lines, line);) {
+      const auto letters = std::count_if(line.begin(), line.end(),
+                                         [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; });
+      const bool example = line.rfind("  sinew ", 0) == 0;
+      EXPECT_TRUE(letters <= 100 || example) << command << ": " << line;
+    }
+  }
+}
+
 TEST_F(FirstSteps, DefaultsAreShownAndNumbersOutOfRangeAreSaidInAFewWords) {
   const std::string help = run({"help", "solve"}).out;
   for (const char* word : {"How to solve it (ssdr)", "(balanced)", "(4; all with flats)", "(rigid; affine with"})
@@ -124,6 +144,20 @@ COMP_WORDS=(sinew solve walk.o) COMP_CWORD=2; _sinew; echo "4: ${COMPREPLY[@]}"
 TEST_F(FirstSteps, BvhIsRefusedWithTheWayToConvertIt) {
   write("walk.bvh", "HIERARCHY\n");
   expect_refused(3, "export that, e.g. in Blender", {"solve", "walk.bvh", "-o", "r.glb"});
+}
+
+TEST_F(FirstSteps, FilesOfOtherProgramsAreRefusedWithTheWayToConvertThem) {
+  write("walk.blend", "BLENDER");
+  expect_refused(3, "in Blender: open or import it", {"solve", "walk.blend", "-o", "r.glb"});
+  write("walk.mb", "Maya");
+  expect_refused(3, "export it there as Alembic, FBX or glTF", {"info", "walk.mb"});
+}
+
+TEST_F(FirstSteps, MeshesThatAreAlikeAreCounted) {
+  const std::string head = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 2 0 0\nv 3 0 0\nv 2 1 0\n";
+  write("twins.obj", head + "o leaf\nf 1 2 3\no leaf\nf 4 5 6\n");
+  const std::string info = run({"info", "twins.obj"}).out;
+  EXPECT_NE(info.find("2 × leaf (3 vertices, 1 faces)"), std::string::npos) << info;
 }
 
 TEST_F(FirstSteps, TheErrorBetweenKeysIsPrintedBesideThatAtThem) {
@@ -264,6 +298,19 @@ TEST_F(FirstSteps, APageTakesOfTheOriginalWhatTheRigWasMadeFrom) {
   expect_refused(2, "--fps", {"view", "r.glb", "walk.pc2", "-o", "page.html", "--fps", "0"});
   if (!has_viewer()) GTEST_SKIP() << "the viewer is not built in";
   EXPECT_EQ(run({"view", "r.glb", "walk.pc2", "-o", "page.html", "--frames", "0:6"}).status, 0);
+}
+
+TEST_F(FirstSteps, APackedRigIsShownBesideTheOriginalVertexByVertex) {
+  if (!has_viewer()) GTEST_SKIP() << "the viewer is not built in";
+  ASSERT_EQ(run({"solve", "walk.pc2", "-o", "r.glb", "--bones", "8"}).status, 0);
+  ASSERT_EQ(run({"pack", "r.glb", "-o", "packed.glb"}).status, 0);
+  const std::string bytes = text_of(folder_ / "packed.glb");
+  std::string packed;
+  append_base64(packed, std::as_bytes(std::span(bytes)));
+  ASSERT_EQ(run({"view", "packed.glb", "-o", "alone.html"}).status, 0);
+  EXPECT_NE(text_of(folder_ / "alone.html").find(packed), std::string::npos);
+  ASSERT_EQ(run({"view", "packed.glb", "walk.pc2", "-o", "both.html"}).status, 0);
+  EXPECT_EQ(text_of(folder_ / "both.html").find(packed), std::string::npos);  // its vertices are in another order
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "output.h"
 #include "report.h"
 #include "sinew/core/error.h"
+#include "sinew/evaluate/vertex_match.h"
 #include "sinew/io/gltf.h"
 #include "sinew/io/io.h"
 #include "sinew/io/output_file.h"
@@ -112,7 +113,7 @@ void run(ViewRequest request) {
   if (!request.report.empty()) inputs.push_back(request.report);
   check_outputs({{"-o", request.output, OutputKind::other}}, inputs);
   const double most = request.max_size.empty() ? 0 : static_cast<double>(parse_size(request.max_size));
-  const std::vector<std::byte> glb = glb_of(request.model);
+  std::vector<std::byte> glb = glb_of(request.model);
   PageOptions options;
   options.name = request.model.filename().string();
   if (!request.report.empty()) options.report = read_text(request.report);
@@ -123,7 +124,12 @@ void run(ViewRequest request) {
   if (!request.against.paths.empty()) {
     original = read_inputs(request.against);
     const Rig rig = read_rig_file(request.model);
-    if (rig.vertex_count() != original->vertex_count() || rig.frame_count() != original->frame_count())
+    if (rig.frame_count() == original->frame_count() && !same_vertices(rig, *original)) {
+      // The page compares vertex by vertex: a rig that another tool has reordered goes in as the sequence has it.
+      const VertexMatch match = match_vertices(rig, *original);
+      original = matched_part(*original, match);
+      glb = glb_bytes(in_order_of(rig, match, *original));
+    } else if (rig.vertex_count() != original->vertex_count() || rig.frame_count() != original->frame_count()) {
       throw Error(ErrorKind::input,
                   fmt::format("{}: {} vertices and {} frames, the sequence to compare with has {} and {}{}",
                               request.model.string(), rig.vertex_count(), rig.frame_count(), original->vertex_count(),
@@ -131,6 +137,7 @@ void run(ViewRequest request) {
                               rig.vertex_count() == original->vertex_count()
                                   ? " (--clip, --frames and --fps as in the solve make them alike)"
                                   : ""));
+    }
     options.original = &*original;
   }
   if (most > 0 && original) {
