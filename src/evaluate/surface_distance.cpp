@@ -5,6 +5,7 @@
 #include <Eigen/Geometry>
 #include <algorithm>
 #include <cmath>
+#include <mutex>
 
 #include "core/index.h"
 #include "math/parallel.h"
@@ -87,7 +88,7 @@ Eigen::Matrix3Xd posed(const Rig& rig, std::size_t f) {
 
 }  // namespace
 
-SurfaceDistance surface_distance(const Rig& first, const Rig& second, int threads) {
+SurfaceDistance surface_distance(const Rig& first, const Rig& second, int threads, const Progress& progress) {
   if (first.frame_count() != second.frame_count())
     throw Error(ErrorKind::input, fmt::format("surfaces with {} and {} frames cannot be compared", first.frame_count(),
                                               second.frame_count()));
@@ -96,13 +97,24 @@ SurfaceDistance surface_distance(const Rig& first, const Rig& second, int thread
   if (a.cuts.empty() || b.cuts.empty()) throw Error(ErrorKind::input, "a mesh without triangles has no surface");
   const std::size_t frames = std::max<std::size_t>(1, first.frame_count());
   std::vector<std::pair<Sums, Sums>> parts(frames);
+  std::mutex telling;
+  std::size_t done = 0;
+  bool stopped = false;
+  const auto go_on = [&](std::size_t more) {
+    const std::lock_guard lock(telling);
+    done += more;
+    stopped = stopped || !tell(progress, "measuring", static_cast<double>(done) / static_cast<double>(frames));
+    return !stopped;
+  };
   parallel_for(frames, 1, threads, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t f = begin; f < end; ++f) {
+    for (std::size_t f = begin; f < end && go_on(0); ++f) {
       const Eigen::Matrix3Xd x = posed(first, f);
       const Eigen::Matrix3Xd y = posed(second, f);
       parts[f] = {distances(x, a, SurfaceTree(y, b.triangles)), distances(y, b, SurfaceTree(x, a.triangles))};
+      go_on(1);
     }
   });
+  if (stopped) throw Error(ErrorKind::interrupted, "the distance of the surfaces was not measured to its end");
   const double unit = 100 / std::max(bounding_box_diagonal(first.rest.positions), 1e-300);
   SurfaceDistance out;
   for (std::size_t f = 0; f < frames; ++f) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 
 #include "core/index.h"
@@ -325,11 +326,13 @@ Made make(const Work& work, const Precision& base, const std::vector<Ladder>& la
   return made;
 }
 
-/// A file that keeps the bounds: what is shared out shrinks until it does.
-Made make_within(const Work& work, const Errors& exact, Precision& base, std::vector<Ladder> ladders, double e_bound,
-                 double normal_bound, const PackReport& report) {
+/// A file that keeps the bounds: what is shared out shrinks until it does. None: progress asks to stop.
+std::optional<Made> make_within(const Work& work, const Errors& exact, Precision& base, std::vector<Ladder> ladders,
+                                double e_bound, double normal_bound, const PackReport& report,
+                                const Progress& progress) {
   Made made;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    if (!tell(progress, "packing", 1)) return std::nullopt;
     share_out(e_bound, normal_bound, ladders);
     if (attempt == 0) base.morph_normal_step = step_of_morph_normals(work, exact, chosen(base, ladders));
     made = make(work, base, ladders);
@@ -353,8 +356,9 @@ Made make_within(const Work& work, const Errors& exact, Precision& base, std::ve
 }
 
 /// Uses up what is left of the bounds: of the parts that can still go a rung further within them, the one that saves
-/// most goes first.
-void go_further(const Work& work, const Precision& base, const PackReport& report, Made& made) {
+/// most goes first. False: progress asks to stop.
+bool go_further(const Work& work, const Precision& base, const PackReport& report, const Progress& progress,
+                Made& made) {
   std::vector<bool> at_end(made.ladders.size(), false);
   for (int attempt = 0; attempt < kFurther; ++attempt) {
     std::size_t best = made.ladders.size();
@@ -367,7 +371,8 @@ void go_further(const Work& work, const Precision& base, const PackReport& repor
       most = saved;
       best = i;
     }
-    if (best == made.ladders.size()) return;
+    if (best == made.ladders.size()) return true;
+    if (!tell(progress, "packing", 1)) return false;
     std::vector<Ladder> ladders = made.ladders;
     ++ladders[best].chosen;
     Made next = make(work, base, ladders);
@@ -376,6 +381,7 @@ void go_further(const Work& work, const Precision& base, const PackReport& repor
     else
       at_end[best] = true;
   }
+  return true;
 }
 
 std::vector<std::byte> pack_within(Work& work, const Progress& progress, PackReport& report) {
@@ -394,11 +400,13 @@ std::vector<std::byte> pack_within(Work& work, const Progress& progress, PackRep
   report.cancelled = !measure(work, exact, e_bound, normal_bound, progress, ladders);
   if (report.cancelled) return {};
   base.normal_bits = bits_of_normals(work, allowance(work.options.quality).normals_file);
-  Made made = make_within(work, exact, base, std::move(ladders), e_bound, normal_bound, report);
-  go_further(work, base, report, made);
-  report.after = made.errors;
-  fill_parts(work, made.bytes, made.ladders, base, report);
-  return std::move(made.bytes);
+  std::optional<Made> made =
+      make_within(work, exact, base, std::move(ladders), e_bound, normal_bound, report, progress);
+  report.cancelled = !made || !go_further(work, base, report, progress, *made);
+  if (report.cancelled) return {};
+  report.after = made->errors;
+  fill_parts(work, made->bytes, made->ladders, base, report);
+  return std::move(made->bytes);
 }
 
 std::vector<std::byte> pack_exactly(Work& work, PackReport& report) {

@@ -260,6 +260,10 @@ TEST(Pack, StopsWhenProgressSaysSo) {
   EXPECT_TRUE(pack_glb(rig, nullptr, {}, report, stop).empty());
   EXPECT_TRUE(report.cancelled);
   EXPECT_LT(last, 0.6);
+  // Also where all is measured and files are tried.
+  const Progress late = [](std::string_view, double fraction) { return fraction < 1; };
+  EXPECT_TRUE(pack_glb(rig, nullptr, {}, report, late).empty());
+  EXPECT_TRUE(report.cancelled);
 }
 
 /// A rig of affine bones with two layers over them.

@@ -206,5 +206,16 @@ TEST(SurfaceDistance, OfTwoSheetsIsTheirGap) {
   test::expect_error(ErrorKind::input, "frames", [&] { surface_distance(one, shorter); });
 }
 
+TEST(SurfaceDistance, StopsWhenProgressSaysSo) {
+  const Rig one = test::rig_over(test::bend("sheet", test::grid_mesh(6, 5), 12));
+  double last = 0;
+  const Progress stop = [&](std::string_view, double fraction) {
+    last = fraction;
+    return fraction < 0.4;
+  };
+  test::expect_error(ErrorKind::interrupted, "not measured", [&] { surface_distance(one, one, 1, stop); });
+  EXPECT_LT(last, 0.6);
+}
+
 }  // namespace
 }  // namespace sinew

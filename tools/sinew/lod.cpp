@@ -55,6 +55,18 @@ std::vector<Rig> write_levels(const LodRequest& request, const Rig& rig, const s
   return rigs;
 }
 
+/// How far a level is from the rig. Whoever stops that has the files.
+SurfaceDistance measured(const Rig& rig, const Rig& level, const LodRequest& request) {
+  ProgressBar bar;
+  try {
+    return surface_distance(rig, level, request.options.threads, bar.callback());
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::interrupted) throw;
+    throw Error(ErrorKind::interrupted, fmt::format("interrupted: {} is written, how far it is from {} is not measured",
+                                                    request.output.string(), request.rig.string()));
+  }
+}
+
 void run(const LodRequest& request) {
   check_outputs(outputs_of(request), {request.rig});
   if (request.options.levels > 1 && !request.separate && lower_extension(request.output) != ".glb")
@@ -74,7 +86,7 @@ void run(const LodRequest& request) {
     Json level{{"triangles", levels[i].triangles}, {"vertices", written[i].vertex_count()}};
     std::vector<std::string> row{fmt::to_string(levels[i].triangles), fmt::to_string(written[i].vertex_count())};
     if (!request.no_distance) {
-      const SurfaceDistance distance = surface_distance(rig, written[i], request.options.threads);
+      const SurfaceDistance distance = measured(rig, written[i], request);
       level["mean_percent"] = distance.mean();
       level["max_percent"] = distance.max();
       level["to_level"] = {{"mean_percent", distance.forward_mean}, {"max_percent", distance.forward_max}};

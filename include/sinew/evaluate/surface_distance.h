@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "sinew/core/progress.h"
 #include "sinew/core/rig.h"
 
 namespace sinew {
@@ -21,7 +22,7 @@ struct SurfaceDistance {
 };
 
 /// Over all frames, or the rest poses where there are none. Throws Error{input} when the frames do not correspond or
-/// one has no triangles.
-SurfaceDistance surface_distance(const Rig& first, const Rig& second, int threads = 0);
+/// one has no triangles, Error{interrupted} when `progress` asks to stop; it is called by one thread at a time.
+SurfaceDistance surface_distance(const Rig& first, const Rig& second, int threads = 0, const Progress& progress = {});
 
 }  // namespace sinew
