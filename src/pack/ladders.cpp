@@ -111,13 +111,18 @@ Ladder scales(const Precision& base) {
 }
 
 Ladder morph_offsets(const Precision& base) {
-  Ladder out = ladder("morph offsets", base, "±32767",
-                      [](const Precision& from, Precision& to) { to.morph_levels = from.morph_levels; });
-  for (const int levels : {4096, 1024, 256, 127, 90, 64, 45, 32, 23, 16, 11, 8, 6, 4, 3, 2}) {
+  Ladder out = ladder("morph offsets", base, "±32767", [](const Precision& from, Precision& to) {
+    to.morph_levels = from.morph_levels;
+    to.cheap_morphs = from.cheap_morphs;
+  });
+  const auto step = [&](int levels, bool cheap) {
     Precision p = base;
     p.morph_levels = levels;
+    p.cheap_morphs = cheap;
     add(out, p, fmt::format("±{}", levels));
-  }
+  };
+  for (const int levels : {4096, 1024, 256, 127}) step(levels, false);
+  for (const int levels : {127, 90, 64, 45, 32, 23, 16, 11, 8, 6, 4, 3, 2}) step(levels, true);
   return out;
 }
 

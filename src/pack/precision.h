@@ -15,6 +15,7 @@ struct Precision {
   bool round_scales = false;
   int morph_levels = 0;       // offsets of the morph target that moves most: whole numbers up to this
   int morph_normal_step = 1;  // offsets of normals: multiples of this many of the numbers of ±127 levels; 0: left out
+  bool cheap_morphs = false;  // the numbers of both are those near by that cost few bits, not the nearest
   double keys = 1;            // share of the frames that have keys
   int coefficient_bits = 0;   // two layers: weights are multiples of 2^-bits
   int dictionary_bits = 0;

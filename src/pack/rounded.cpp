@@ -91,31 +91,31 @@ double largest(const Points& points) {
 
 constexpr int kByte = 127;  // the largest number of a byte with a sign
 
-/// Multiples of `step` near points / `unit`, cheap for the codec where they are bytes. `before`: targets in the stream.
-Cells whole_numbers(const Points& points, double unit, int step, const FitFrames& fit, std::size_t before) {
+/// Multiples of `step` near points / `unit`, `cheap` for the codec or the nearest; `before`: targets in the stream.
+Cells whole_numbers(const Points& points, double unit, int step, bool cheap, const FitFrames& fit, std::size_t before) {
   const Eigen::Matrix3Xd exact = points.cast<double>() / unit;
   Cells out = step * (exact / step).array().round().cast<int>();
-  if (fit.order.empty() || out.cwiseAbs().maxCoeff() > kByte) return out;
+  if (!cheap || fit.order.empty() || out.cwiseAbs().maxCoeff() > kByte) return out;
   std::vector<double> x(fit.order.size());
   for (Eigen::Index c = 0; c < 3; ++c) {
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = exact(c, fit.order[i]);
-    const std::vector<int> cheap = cheap_rounding(x, step, kByte, before * x.size());
-    for (std::size_t i = 0; i < x.size(); ++i) out(c, fit.order[i]) = cheap[i];
+    const std::vector<int> rounded = cheap_rounding(x, step, kByte, before * x.size());
+    for (std::size_t i = 0; i < x.size(); ++i) out(c, fit.order[i]) = rounded[i];
   }
   return out;
 }
 
 /// `normal_unit`: what offsets of normals are rounded to, in the unit of positions.
 RoundedMorph round_morph(const Points& offsets, const Points* normals, double unit, double step, double normal_unit,
-                         const FitFrames& fit, std::size_t before) {
+                         bool cheap, const FitFrames& fit, std::size_t before) {
   RoundedMorph out;
   out.unit = unit;
   if (normals != nullptr && normals->cols() > 0) out.unit = std::max(out.unit, step * largest(*normals));
   if (!(out.unit > 0)) out.unit = step;
-  out.offsets = whole_numbers(offsets, out.unit, 1, fit, before);
+  out.offsets = whole_numbers(offsets, out.unit, 1, cheap, fit, before);
   const int normal_step = std::clamp(static_cast<int>(std::lround(normal_unit / out.unit)), 1, kByte);
   if (normals != nullptr && normals->cols() > 0)
-    out.normals = whole_numbers(*normals, out.unit / step / kByte, normal_step, fit, before);
+    out.normals = whole_numbers(*normals, out.unit / step / kByte, normal_step, cheap, fit, before);
   out.normals = out.normals.cwiseMax(-kByte).cwiseMin(kByte);
   return out;
 }
@@ -133,7 +133,8 @@ void round_morphs(const FitFrames& fit, Rounded& out) {
     Points* const normals = corrections.normal_offsets.empty() ? nullptr : &corrections.normal_offsets[r];
     const double shows_one = shown(corrections, r);
     out.morphs.push_back(round_morph(corrections.offsets[r], normals, shows / shows_one, out.step,
-                                     out.precision.morph_normal_step * most / kByte / shows_one, fit, r));
+                                     out.precision.morph_normal_step * most / kByte / shows_one,
+                                     out.precision.cheap_morphs, fit, r));
     const RoundedMorph& morph = out.morphs.back();
     corrections.offsets[r] = (morph.unit * morph.offsets.cast<double>()).cast<float>();
     if (normals != nullptr) *normals = (morph.unit / out.step / kByte * morph.normals.cast<double>()).cast<float>();
