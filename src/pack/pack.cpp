@@ -391,7 +391,14 @@ std::vector<std::byte> pack_within(Work& work, const Progress& progress, PackRep
   typical.weight_one = 255;
   typical.normal_bits = 8;
   choose_order(typical, work);
-  const Rig fitted = work.rounded(base).rig;
+  Rig fitted = work.rounded(base).rig;
+  const FitFrames to_target = work.fit;
+  work.fit.target = work.fit.posed;
+  Rig kept = work.rounded(base).rig;
+  if (work.errors(fitted).normal_degrees <= work.errors(kept).normal_degrees)
+    work.fit = to_target;
+  else
+    fitted = std::move(kept);  // vertices alone would come nearer and their surface be the rougher for it
   const Errors exact = work.errors(fitted);
   report.fitted = evaluate(fitted, work.target, work.options.threads);
   const double e_bound = squares(report.allowed_e_rms, report.fitted.e_rms);
