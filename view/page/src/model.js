@@ -119,6 +119,7 @@ export class Model {
     this.parts = [];  // { first, count, look, flat }: corners that share a material
     this.triangles = new Uint32Array(corners);
     this.controlPoint = new Uint32Array(vertices);
+    this.onGrid = meshes.some((mesh) => !(mesh.geometry.getAttribute('position').array instanceof Float32Array));
 
     const slotOf = new Map();  // node and inverse bind matrix → bone number
     const boneOf = (node, inverse) => {
@@ -247,6 +248,16 @@ export class Model {
     this.activeClip = -2;
   }
 
+  // Positions on a grid (KHR_mesh_quantization) count its steps, which the bones turn into the file's unit.
+  #unit() {
+    if (!this.onGrid) return 1;
+    const scales = this.bones.map((_, b) => {
+      const [xx, xy, xz, , yx, yy, yz, , zx, zy, zz] = this.matrices.subarray(12 * b, 12 * b + 12);
+      return Math.cbrt(Math.abs(xx * (yy * zz - yz * zy) - xy * (yx * zz - yz * zx) + xz * (yx * zy - yy * zx)));
+    });
+    return scales.sort((a, b) => a - b)[scales.length >> 1];
+  }
+
   #diagonal() {
     const low = [Infinity, Infinity, Infinity];
     const high = [-Infinity, -Infinity, -Infinity];
@@ -254,7 +265,7 @@ export class Model {
       low[i % 3] = Math.min(low[i % 3], this.rest[i]);
       high[i % 3] = Math.max(high[i % 3], this.rest[i]);
     }
-    return Math.hypot(high[0] - low[0], high[1] - low[1], high[2] - low[2]) || 1;
+    return this.#unit() * Math.hypot(high[0] - low[0], high[1] - low[1], high[2] - low[2]) || 1;
   }
 
   /** Which control points are of the near-rigid cores that `--method sma` found, a digit of four each; null elsewhere. */

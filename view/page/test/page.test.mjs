@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { faint, nameless } from './accessible.mjs';
@@ -112,6 +112,23 @@ for (const name of [...Object.keys(rigs), 'two-layer', 'packed two-layer']) {
     await page.close();
   });
 }
+
+test('a packed rig, whose positions are on a grid, is measured in the unit of the file', async () => {
+  const packed = join(folder, 'packed-K4.glb');
+  run('pack', solved('K4'), '-o', packed);
+  const [plain, onGrid] = await Promise.all([solved('K4'), packed].map(async (glb) => {
+    const html = `${glb}.alone.html`;
+    run('view', glb, '-o', html);
+    const { page } = await open(html);
+    const diagonal = await page.evaluate(() => window.sinew.model.diagonal);
+    await page.keyboard.press('b');
+    await page.waitForTimeout(200);
+    await page.screenshot({ path: join(shots, `${basename(glb, '.glb')}-bones.png`) });
+    await page.close();
+    return diagonal;
+  }));
+  assert.ok(Math.abs(onGrid - plain) <= 1e-3 * plain, `${onGrid} against ${plain}`);
+});
 
 test('it plays, scrubs, and a click on a bone changes the colours', async () => {
   const html = join(folder, 'controls.html');
