@@ -17,7 +17,7 @@ constexpr double kBit = 0.1155;
 
 using Costs = std::array<double, kStates>;
 using Numbers = std::array<int, kStates>;
-using Steps = std::array<std::array<std::int8_t, kStates>, kGroup>;  // the state before, of each state of a group
+using Steps = std::array<std::array<std::uint8_t, kStates>, kGroup>;  // the state before, of each state of a group
 
 double bits(int mode, int difference) {
   const auto byte = static_cast<std::int8_t>(difference);
@@ -46,7 +46,7 @@ Path walk(std::span<const double> x, std::span<const Numbers> numbers, const Num
         const double cost = now[t] + kBit * bits(mode, numbers[i][s] - previous[t]);
         if (cost >= next[s]) continue;
         next[s] = cost;
-        path.before[i][s] = static_cast<std::int8_t>(t);
+        path.before[i][s] = static_cast<std::uint8_t>(t);
       }
       const double missed = (numbers[i][s] - x[i]) / step;
       next[s] += missed * missed;
@@ -99,7 +99,7 @@ std::vector<int> cheap_rounding(std::span<const double> x, int step, int most, s
     const Steps way = ways[g][state];
     for (std::size_t i = end; i-- > starts[g];) {
       out[i] = numbers[i][state];
-      state = static_cast<std::size_t>(way[i - starts[g]][state]);
+      state = way[i - starts[g]][state];
     }
     end = starts[g];
   }

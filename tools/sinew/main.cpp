@@ -39,7 +39,7 @@ std::string wrapped(std::string_view line) {
       if (columns(rest.substr(0, at)) <= kHelpWidth) cut = at;
     if (cut == std::string::npos) break;
     out += rest.substr(0, cut) + '\n';
-    rest = indent + rest.substr(cut + 1);
+    rest.replace(0, cut + 1, indent);
   }
   return out + rest;
 }

@@ -102,7 +102,7 @@ Eigen::Vector3d root_joint(const Described& skeleton) {
            (tree.joint.rightCols(tree.bones() - 1).colwise() - x).colwise().norm().minCoeff() < kShortestBone;
   };
   if (hips)
-    if (const Eigen::Vector3d x = placed(skeleton.anatomy.legs.back().between, false); !near_another(x)) return x;
+    if (Eigen::Vector3d x = placed(skeleton.anatomy.legs.back().between, false); !near_another(x)) return x;
   return placed(skeleton.shapes.middle.col(0), true);
 }
 
