@@ -7,7 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "io/gltf_meshopt.h"
+#include "io/gltf/meshopt.h"
 #include "sinew/core/error.h"
 #include "sinew/io/output_file.h"
 

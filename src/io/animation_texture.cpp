@@ -7,7 +7,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "io/glb_mesh.h"
+#include "io/gltf/write_mesh.h"
 #include "io/json_text.h"
 #include "sinew/core/bounds.h"
 #include "sinew/core/error.h"

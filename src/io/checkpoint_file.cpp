@@ -7,8 +7,8 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "io/alembic/murmur3.h"
 #include "io/json_text.h"
-#include "io/murmur3.h"
 #include "sinew/core/error.h"
 #include "sinew/core/fit_report.h"
 #include "sinew/io/output_file.h"

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "io/alembic_mesh.h"
-#include "io/alembic_scene.h"
+#include "io/alembic/mesh.h"
+#include "io/alembic/scene.h"
 #include "sinew/io/alembic.h"
 
 namespace sinew {

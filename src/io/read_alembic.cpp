@@ -11,8 +11,8 @@
 #include <set>
 #include <utility>
 
-#include "io/alembic_mesh.h"
-#include "io/alembic_scene.h"
+#include "io/alembic/mesh.h"
+#include "io/alembic/scene.h"
 #include "io/corner_values.h"
 #include "sinew/core/error.h"
 #include "sinew/io/alembic.h"

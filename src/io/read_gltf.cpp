@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "io/gltf_model.h"
+#include "io/gltf/model.h"
 #include "io/json_text.h"
 #include "sinew/core/error.h"
 #include "sinew/io/gltf.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "io/glb_chunks.h"
-#include "io/gltf_document.h"
+#include "io/gltf/chunks.h"
+#include "io/gltf/document.h"
 #include "io/json_text.h"
 #include "sinew/core/error.h"
 #include "sinew/io/gltf.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "io/gltf_model.h"
+#include "io/gltf/model.h"
 #include "sinew/core/error.h"
 #include "sinew/io/gltf.h"
 #include "sinew/io/two_layer_gltf.h"

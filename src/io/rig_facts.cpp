@@ -1,6 +1,6 @@
 #include "io/rig_facts.h"
 
-#include "io/glb_mesh.h"
+#include "io/gltf/write_mesh.h"
 #include "io/json_text.h"
 
 namespace sinew {

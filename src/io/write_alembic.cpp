@@ -7,7 +7,7 @@
 #include <optional>
 #include <set>
 
-#include "io/alembic_writer.h"
+#include "io/alembic/writer.h"
 #include "io/posed_normals.h"
 #include "io/sequence_times.h"
 #include "sinew/core/error.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "io/fbx/motion.h"
-#include "io/glb_builder.h"
-#include "io/glb_motion.h"
+#include "io/gltf/builder.h"
+#include "io/gltf/write_motion.h"
 #include "io/sequence_times.h"
 #include "sinew/core/error.h"
 #include "sinew/io/bvh.h"

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <map>
 
-#include "io/glb_builder.h"
-#include "io/glb_mesh.h"
-#include "io/glb_motion.h"
+#include "io/gltf/builder.h"
+#include "io/gltf/write_mesh.h"
+#include "io/gltf/write_motion.h"
 #include "io/json_text.h"
 #include "io/rig_facts.h"
 #include "sinew/core/error.h"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "io/glb_mesh.h"
+#include "io/gltf/write_mesh.h"
 #include "io/json_text.h"
 #include "io/rig_facts.h"
 #include "io/sequence_times.h"

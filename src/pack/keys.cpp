@@ -6,7 +6,7 @@
 #include <set>
 
 #include "core/index.h"
-#include "io/glb_motion.h"
+#include "io/gltf/write_motion.h"
 
 namespace sinew::pack {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "io/glb_motion.h"
+#include "io/gltf/write_motion.h"
 #include "sinew/core/bounds.h"
 
 namespace sinew::pack {

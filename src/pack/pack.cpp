@@ -9,7 +9,7 @@
 #include <set>
 
 #include "core/index.h"
-#include "io/glb_mesh.h"
+#include "io/gltf/write_mesh.h"
 #include "pack/keys.h"
 #include "pack/ladders.h"
 #include "pack/packed_glb.h"

@@ -11,8 +11,8 @@
 #include <set>
 
 #include "core/index.h"
-#include "io/glb_builder.h"
-#include "io/glb_mesh.h"
+#include "io/gltf/builder.h"
+#include "io/gltf/write_mesh.h"
 #include "io/split_mesh.h"
 #include "pack/packed_motion.h"
 #include "pack/packed_normals.h"

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "core/index.h"
-#include "io/glb_motion.h"
+#include "io/gltf/write_motion.h"
 #include "pack/stream.h"
 #include "sinew/core/error.h"
 

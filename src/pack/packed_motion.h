@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "io/glb_builder.h"
+#include "io/gltf/builder.h"
 #include "pack/rounded.h"
 #include "sinew/pack/pack.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "io/glb_builder.h"
+#include "io/gltf/builder.h"
 #include "pack/packed_glb.h"
 #include "sinew/io/two_layer_gltf.h"
 

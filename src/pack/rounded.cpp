@@ -6,7 +6,7 @@
 #include <string>
 
 #include "core/index.h"
-#include "io/glb_mesh.h"
+#include "io/gltf/write_mesh.h"
 #include "pack/cheap_rounding.h"
 #include "pack/keys.h"
 #include "sinew/core/bounds.h"

@@ -3,7 +3,7 @@
 #include <optional>
 #include <vector>
 
-#include "io/two_layer_code.h"
+#include "io/gltf/two_layer_code.h"
 #include "pack/precision.h"
 #include "pack/tracks.h"
 #include "pack/weights.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "io/glb_builder.h"
+#include "io/gltf/builder.h"
 
 /// Numbers of a packed file on their way into coded views.
 namespace sinew::pack {

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "io/glb_motion.h"
+#include "io/gltf/write_motion.h"
 #include "pack/precision.h"
 #include "sinew/core/rig.h"
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-#include "io/glb_mesh.h"
+#include "io/gltf/write_mesh.h"
 #include "io/split_mesh.h"
 #include "sinew/core/bounds.h"
 

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "fuzz.h"
-#include "io/murmur3.h"
+#include "io/alembic/murmur3.h"
 #include "sinew/io/checkpoint_file.h"
 #include "sinew/io/two_layer_gltf.h"
 

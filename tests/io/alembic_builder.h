@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "io/alembic_archive.h"
-#include "io/alembic_writer.h"
+#include "io/alembic/archive.h"
+#include "io/alembic/writer.h"
 #include "sinew/io/output_file.h"
 
 /// Small archives for tests, written property by property.

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "io/alembic_scene.h"
+#include "io/alembic/scene.h"
 #include "sinew/io/npz.h"
 #include "sinew/io/output_file.h"
 #include "support/support.h"

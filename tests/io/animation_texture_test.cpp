@@ -7,7 +7,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "io/glb_mesh.h"
+#include "io/gltf/write_mesh.h"
 #include "io/gltf_rigs.h"
 #include "support/support.h"
 

@@ -1,6 +1,6 @@
 #include "sinew/io/checkpoint_file.h"
 
-#include "io/murmur3.h"
+#include "io/alembic/murmur3.h"
 #include "support/support.h"
 
 namespace sinew {

@@ -1,4 +1,4 @@
-#include "io/gltf_meshopt.h"
+#include "io/gltf/meshopt.h"
 
 #include <meshoptimizer.h>
 

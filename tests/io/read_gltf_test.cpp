@@ -2,8 +2,8 @@
 
 #include <fstream>
 
+#include "io/gltf/scene.h"
 #include "io/gltf_edit.h"
-#include "io/gltf_scene.h"
 #include "sinew/evaluate/errors.h"
 #include "sinew/io/gltf.h"
 #include "sinew/io/output_file.h"

@@ -1,10 +1,10 @@
-#include "io/two_layer_code.h"
+#include "io/gltf/two_layer_code.h"
 
 #include <cmath>
 #include <cstdint>
 #include <random>
 
-#include "io/range_coder.h"
+#include "io/gltf/range_coder.h"
 #include "sinew/core/error.h"
 #include "support/support.h"
 

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "io/two_layer_pack.h"
+#include "io/gltf/two_layer_pack.h"
 #include "sinew/io/output_file.h"
 #include "sinew/io/two_layer_gltf.h"
 #include "support/support.h"

@@ -3,8 +3,8 @@
 #include <map>
 #include <set>
 
-#include "io/alembic_archive.h"
-#include "io/murmur3.h"
+#include "io/alembic/archive.h"
+#include "io/alembic/murmur3.h"
 #include "sinew/io/alembic.h"
 #include "sinew/io/output_file.h"
 #include "support/support.h"

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <set>
 
-#include "io/glb_motion.h"
+#include "io/gltf/write_motion.h"
 #include "io/gltf_cases.h"
 #include "io/gltf_edit.h"
 #include "io/gltf_rigs.h"

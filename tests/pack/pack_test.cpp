@@ -10,8 +10,8 @@
 #include <span>
 #include <sstream>
 
+#include "io/gltf/meshopt.h"
 #include "io/gltf_cases.h"
-#include "io/gltf_meshopt.h"
 #include "io/gltf_rigs.h"
 #include "pack/cheap_rounding.h"
 #include "sinew/core/bounds.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "io/fbx/materials.h"
-#include "io/glb_mesh.h"
+#include "io/gltf/write_mesh.h"
 
 namespace sinew::fbx {
 namespace {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "io/fbx/objects.h"
-#include "io/glb_builder.h"
+#include "io/gltf/builder.h"
 #include "sinew/core/rig.h"
 
 namespace sinew::fbx {

@@ -8,7 +8,7 @@
 #include <numbers>
 #include <optional>
 
-#include "io/glb_motion.h"
+#include "io/gltf/write_motion.h"
 #include "sinew/core/bounds.h"
 #include "sinew/core/error.h"
 

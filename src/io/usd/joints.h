@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "io/glb_motion.h"
+#include "io/gltf/write_motion.h"
 #include "sinew/core/rig.h"
 
 namespace sinew::usd {

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "io/alembic/murmur3.h"
 #include "io/json_text.h"
-#include "io/murmur3.h"
 #include "io/usd/writer.h"
 
 /// glTF materials as UsdPreviewSurface, which has the same model: base colour, metalness, roughness, emission, normals,

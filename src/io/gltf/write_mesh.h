@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "io/glb_builder.h"
+#include "io/gltf/builder.h"
 #include "sinew/core/rig.h"
 
 namespace sinew::gltf {

@@ -1,4 +1,4 @@
-#include "io/gltf_model.h"
+#include "io/gltf/model.h"
 
 #include <fmt/format.h>
 

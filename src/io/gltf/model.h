@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "io/gltf_document.h"
-#include "io/gltf_mesh.h"
-#include "io/gltf_scene.h"
+#include "io/gltf/document.h"
+#include "io/gltf/read_mesh.h"
+#include "io/gltf/scene.h"
 #include "io/skinned_scene.h"
 #include "sinew/core/mesh.h"
 #include "sinew/core/sequence.h"

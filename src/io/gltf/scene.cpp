@@ -1,4 +1,4 @@
-#include "io/gltf_scene.h"
+#include "io/gltf/scene.h"
 
 #include <fmt/format.h>
 

@@ -9,7 +9,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "io/gltf_meshopt.h"
+#include "io/gltf/meshopt.h"
 #include "sinew/io/gltf.h"
 
 namespace sinew::gltf {

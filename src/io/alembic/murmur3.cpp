@@ -1,4 +1,4 @@
-#include "io/murmur3.h"
+#include "io/alembic/murmur3.h"
 
 #include <array>
 #include <bit>

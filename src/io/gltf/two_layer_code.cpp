@@ -1,4 +1,4 @@
-#include "io/two_layer_code.h"
+#include "io/gltf/two_layer_code.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <bit>
 #include <cmath>
 
-#include "io/range_coder.h"
+#include "io/gltf/range_coder.h"
 #include "sinew/core/error.h"
 
 // Header: the four steps. Dictionary, then vertices, row by row: the column of the largest value; for each other slot

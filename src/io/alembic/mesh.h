@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "io/alembic_scene.h"
+#include "io/alembic/scene.h"
 #include "sinew/core/mesh.h"
 #include "sinew/io/io.h"
 

@@ -1,4 +1,4 @@
-#include "io/alembic_writer.h"
+#include "io/alembic/writer.h"
 
 #include <algorithm>
 #include <array>

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "io/two_layer_pack.h"
+#include "io/gltf/two_layer_pack.h"
 #include "sinew/core/rig.h"
 
 /// A two-layer model and its motion in as few bytes as the error allows: whole numbers, predicted and range-coded.

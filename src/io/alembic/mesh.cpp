@@ -1,4 +1,4 @@
-#include "io/alembic_mesh.h"
+#include "io/alembic/mesh.h"
 
 #include <fmt/format.h>
 

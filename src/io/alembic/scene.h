@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "io/alembic_archive.h"
+#include "io/alembic/archive.h"
 
 /// The objects of an archive as a tree, instances spelled out, and where its transforms put them.
 namespace sinew::alembic {

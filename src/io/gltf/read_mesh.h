@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "io/gltf_document.h"
+#include "io/gltf/document.h"
 #include "io/skinned_scene.h"
 #include "sinew/core/mesh.h"
 #include "sinew/io/io.h"

@@ -1,4 +1,4 @@
-#include "io/ogawa.h"
+#include "io/alembic/ogawa.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

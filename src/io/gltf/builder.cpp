@@ -1,4 +1,4 @@
-#include "io/glb_builder.h"
+#include "io/gltf/builder.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <cstring>
 #include <limits>
 
-#include "io/glb_chunks.h"
+#include "io/gltf/chunks.h"
 #include "io/json_text.h"
 #include "sinew/core/error.h"
 

@@ -1,4 +1,4 @@
-#include "io/gltf_document.h"
+#include "io/gltf/document.h"
 
 #include <fmt/format.h>
 
@@ -7,8 +7,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "io/glb_chunks.h"
-#include "io/gltf_meshopt.h"
+#include "io/gltf/chunks.h"
+#include "io/gltf/meshopt.h"
 #include "io/json_text.h"
 #include "sinew/core/error.h"
 #include "sinew/io/output_file.h"

@@ -1,4 +1,4 @@
-#include "io/two_layer_pack.h"
+#include "io/gltf/two_layer_pack.h"
 
 #include <fmt/format.h>
 #include <meshoptimizer.h>

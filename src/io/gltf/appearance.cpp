@@ -5,7 +5,7 @@
 #include <cstring>
 #include <set>
 
-#include "io/gltf_mesh.h"
+#include "io/gltf/read_mesh.h"
 #include "io/json_text.h"
 #include "sinew/core/error.h"
 

@@ -5,9 +5,9 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "io/gltf/two_layer_code.h"
+#include "io/gltf/two_layer_pack.h"
 #include "io/json_text.h"
-#include "io/two_layer_code.h"
-#include "io/two_layer_pack.h"
 #include "sinew/core/error.h"
 
 namespace sinew {

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "io/gltf_model.h"
+#include "io/gltf/model.h"
 #include "io/json_text.h"
 #include "io/scene_shapes.h"
 #include "sinew/core/error.h"

@@ -1,4 +1,4 @@
-#include "io/glb_motion.h"
+#include "io/gltf/write_motion.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "io/alembic_scene.h"
+#include "io/alembic/scene.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "io/gltf_mesh.h"
+#include "io/gltf/read_mesh.h"
 
 #include <fmt/format.h>
 

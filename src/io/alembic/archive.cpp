@@ -1,4 +1,4 @@
-#include "io/alembic_archive.h"
+#include "io/alembic/archive.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "io/murmur3.h"
+#include "io/alembic/murmur3.h"
 
 namespace sinew::alembic {
 namespace {

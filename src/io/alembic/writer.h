@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "io/alembic_archive.h"
-#include "io/murmur3.h"
-#include "io/ogawa.h"
+#include "io/alembic/archive.h"
+#include "io/alembic/murmur3.h"
+#include "io/alembic/ogawa.h"
 #include "sinew/io/output_file.h"
 
 /// Builds an Alembic archive from the leaves to the root: samples, properties, objects, archive. Equal samples are

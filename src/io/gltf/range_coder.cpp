@@ -1,4 +1,4 @@
-#include "io/range_coder.h"
+#include "io/gltf/range_coder.h"
 
 #include <algorithm>
 #include <bit>

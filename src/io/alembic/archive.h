@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "io/ogawa.h"
+#include "io/alembic/ogawa.h"
 
 /// Alembic over Ogawa: objects with properties, properties with samples. Knows the layout, not what the properties of
 /// a mesh or a transform mean.

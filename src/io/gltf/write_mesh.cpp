@@ -1,4 +1,4 @@
-#include "io/glb_mesh.h"
+#include "io/gltf/write_mesh.h"
 #include "io/json_text.h"
 
 #include <fmt/format.h>
