@@ -18,7 +18,7 @@ namespace {
 
 using gltf::Json;
 
-constexpr std::size_t kHeader = 20;  // of a GLB up to its JSON
+constexpr std::size_t kJsonStart = 20;  // of a GLB up to its JSON
 constexpr std::size_t kMostLevels = 32;
 
 /// The nodes that a node names as its coarser levels; empty where it names none.
@@ -59,8 +59,8 @@ std::vector<std::byte> with_json(std::span<const std::byte> glb, const Json& roo
   text.resize((text.size() + 3) / 4 * 4, ' ');
   std::uint32_t old = 0;
   std::memcpy(&old, glb.data() + 12, sizeof old);
-  const std::span<const std::byte> rest = glb.subspan(kHeader + old);
-  const std::uint32_t words[] = {gltf::kMagic, 2, static_cast<std::uint32_t>(kHeader + text.size() + rest.size()),
+  const std::span<const std::byte> rest = glb.subspan(kJsonStart + old);
+  const std::uint32_t words[] = {gltf::kMagic, 2, static_cast<std::uint32_t>(kJsonStart + text.size() + rest.size()),
                                  static_cast<std::uint32_t>(text.size()), gltf::kJsonChunk};
   std::vector<std::byte> out(sizeof words + text.size() + rest.size());
   std::memcpy(out.data(), words, sizeof words);
@@ -75,7 +75,7 @@ std::vector<Rig> read_rig_levels(const std::filesystem::path& path, const ReadOp
   std::vector<Rig> levels{read_rig(path, options)};
   if (lower_extension(path) != ".glb") return levels;
   const std::vector<std::byte> bytes = read_file(path);
-  if (bytes.size() < kHeader || std::memcmp(bytes.data(), "glTF", 4) != 0) return levels;
+  if (bytes.size() < kJsonStart || std::memcmp(bytes.data(), "glTF", 4) != 0) return levels;
   const gltf::Document document(bytes, path.parent_path(), path.string());
   std::size_t count = 0;
   for (std::size_t i = 0; i < document.size("nodes"); ++i)
