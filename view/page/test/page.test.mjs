@@ -616,6 +616,9 @@ test('it is usable on a phone', async () => {
   await page.waitForTimeout(300);
   await page.screenshot({ path: join(shots, 'phone.png') });
   assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), 'no sideways scrolling');
+  await page.locator('#plots figure').last().scrollIntoViewIfNeeded();
+  const [view, last] = [await page.locator('#canvas').boundingBox(), await page.locator('#plots figure').last().boundingBox()];
+  assert.ok(view.y === 0 && last.y >= view.height, `the view stays above the panel that is scrolled: ${JSON.stringify([view, last])}`);
   for (const id of ['play', 'speed', 'help-button', 'picture']) {
     const box = await page.locator(`#${id}`).boundingBox();
     assert.ok(box && box.height >= 44 && box.width >= 44, `${id}: ${JSON.stringify(box)}`);
