@@ -318,7 +318,7 @@ function tick(now) {
       stage.setFrame(state.frame);
     }
   }
-  stage.render();
+  if (state.playing || stage.awake) stage.render();  // a page at rest leaves the GPU alone
   requestAnimationFrame(tick);
 }
 
@@ -555,6 +555,10 @@ function wire() {
     return row;
   }));
   document.addEventListener('keydown', onKey);
+  for (const type of ['pointerdown', 'pointermove', 'pointerup', 'wheel', 'click', 'input', 'keydown', 'resize', 'focus'])
+    addEventListener(type, () => stage.wake(), { capture: true, passive: true });
+  document.addEventListener('visibilitychange', () => stage.wake());
+  $('canvas').addEventListener('webglcontextrestored', () => stage.wake());
   addEventListener('resize', () => { if (model) showLabels(); });
   addEventListener('message', ({ source, data }) => {
     if (source === parent && source !== window && data?.rig instanceof ArrayBuffer && model) replaceRig(data.rig).catch((error) => say(error.message));

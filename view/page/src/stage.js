@@ -11,6 +11,7 @@ import { normalTexture, skinningShader } from './skinning.js';
 import { PLAIN_VERTEX, surfaces } from './surface.js';
 
 const ORIGINAL = [0.78, 0.66, 0.5];
+const AWAKE = 500;  // milliseconds that are drawn after the last change
 const LIKE_SIZE = 2.5;  // rigs whose sizes are further apart are drawn as large as each other
 
 /** Directions of all sides: from the middle of a cube to its faces, edges and corners. */
@@ -73,6 +74,8 @@ export class Stage {
     this.camera = new PerspectiveCamera(35, 1, 0.01, 100);
     this.controls = new OrbitControls(this.camera, canvas);
     this.controls.enableDamping = true;
+    this.controls.addEventListener('change', () => this.wake());
+    this.wake();
     this.left = new Group();
     this.right = new Group();
     this.scene.add(this.left, this.right);
@@ -91,6 +94,13 @@ export class Stage {
     this.chosen = 0;
     this.frame = 0;
   }
+
+  /** Something may have changed: the view is drawn again for a while. */
+  wake() {
+    this.until = performance.now() + AWAKE;
+  }
+
+  get awake() { return performance.now() < this.until; }
 
   /** The chosen rig: the one that everything but the view side by side is about. */
   get figure() { return this.figures[this.chosen]; }
@@ -194,6 +204,7 @@ export class Stage {
 
   /** Marks a render vertex with a ring in front of everything; -1 marks none. */
   setMark(vertex) {
+    this.wake();
     this.marked = vertex;
     this.mark.visible = vertex >= 0;
     if (vertex >= 0) this.#poseMark();
@@ -234,6 +245,7 @@ export class Stage {
 
   apply(changes = {}) {
     Object.assign(this.options, changes);
+    this.wake();
     const { show, wireframe, grid, bones, bounds, ownLook } = this.options;
     if (!this.model) return;
     const both = show === 'side' || show === 'overlay';
@@ -273,6 +285,7 @@ export class Stage {
 
   /** Draws the pose that the chosen model has now, and the others at the same time of theirs. */
   showPose() {
+    this.wake();
     this.figure.showPose(this.frame, this.options);
     if (this.marked >= 0) this.#poseMark();
     if (this.options.show !== 'side') return;

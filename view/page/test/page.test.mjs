@@ -609,6 +609,34 @@ for (const light of [false, true]) {
   });
 }
 
+test('a page at rest draws nothing, and draws again for a key, the pointer and a changed colour', async () => {
+  const html = join(folder, 'rest.html');
+  run('view', solved('K4'), '-o', html);
+  const { page, problems } = await open(html);
+  const drawn = () => page.evaluate(() => window.sinew.stage.renderer.info.render.frame);
+  const rest = async () => {
+    await page.waitForFunction(() => !window.sinew.stage.awake);
+    const before_rest = await drawn();
+    await page.waitForTimeout(700);
+    assert.equal(await drawn(), before_rest);
+    return before_rest;
+  };
+  const since = (count) => page.waitForFunction((n) => window.sinew.stage.renderer.info.render.frame > n, count);
+  await page.evaluate(() => window.sinew.goTo(1));
+  const first = await rest();
+  await page.keyboard.press('ArrowRight');
+  await since(first);
+  const still = await rest();
+  await page.mouse.move(300, 300);
+  await page.mouse.wheel(0, 200);
+  await since(still);
+  const again = await rest();
+  await page.evaluate(() => window.sinew.setColor('weights'));
+  await since(again);
+  assert.deepEqual(problems, []);
+  await page.close();
+});
+
 test('it is usable on a phone', async () => {
   const html = join(folder, 'phone.html');
   run('view', solved('K4'), '--against', sequence, '-o', html);
