@@ -1,5 +1,6 @@
 #include "shared_checkpoint.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -8,7 +9,7 @@ namespace sinew::tool {
 SharedCheckpoint::SharedCheckpoint(Ranks& ranks, CheckpointFile* file) : ranks_(ranks), file_(file) {
   std::vector<std::byte> bytes;
   if (file_ != nullptr && file_->earlier) bytes = format_checkpoint(*file_->earlier, {});
-  bytes.resize(ranks_.of_first<std::uint64_t>(bytes.size()));
+  bytes.resize(static_cast<std::size_t>(ranks_.of_first<std::uint64_t>(bytes.size())));
   if (bytes.empty()) return;
   ranks_.from_first(bytes);
   earlier = parse_checkpoint(bytes, "checkpoint").state;

@@ -9,7 +9,9 @@ const PLAIN = new Color(0xc9ced8);
 const CHOSEN = new Color(0xff8a1f);
 const EDGE = new Color(0x20242c);
 const AXES = [new Color(0xe4574c), new Color(0x59b35c), new Color(0x4c8be4)];
-const LINE_PIXELS = 2.5;
+const LINE_PIXELS = 2.5;  // of the device, as those below
+const JOINT_PIXELS = 8;
+const ATOM_PIXELS = 5;
 const RING_AT = 0.14;  // of a bone's length from its head
 const RING_RADIUS = 0.075;  // of a bone's length
 
@@ -27,8 +29,16 @@ function spans(model) {
 
 const dynamic = (numbers) => new BufferAttribute(new Float32Array(numbers), 3).setUsage(DynamicDrawUsage);
 
+/** Points as discs. */
+function discs(material) {
+  material.onBeforeCompile = (shader) => {
+    shader.fragmentShader = shader.fragmentShader.replace('#include <clipping_planes_fragment>', 'if (length(gl_PointCoord - 0.5) > 0.5) discard;');
+  };
+  return material;
+}
+
 export class BoneView {
-  constructor(model) {
+  constructor(model, pixelRatio) {
     this.model = model;
     this.group = new Group();
     this.chosen = -1;
@@ -40,17 +50,17 @@ export class BoneView {
     const edges = model.hierarchy ? EDGES.length * this.spans.length : 6 * model.boneCount;
     this.linePoints = new Float32Array(3 * edges);
     this.lineColors = new Float32Array(3 * edges);
-    this.lines = new LineSegments2(new LineSegmentsGeometry(), new LineMaterial({ linewidth: LINE_PIXELS, vertexColors: true }));
+    this.lines = new LineSegments2(new LineSegmentsGeometry(), new LineMaterial({ linewidth: LINE_PIXELS / pixelRatio, vertexColors: true }));
     const joints = new BufferGeometry();
     joints.setAttribute('position', dynamic(3 * model.boneCount));
     joints.setAttribute('color', dynamic(3 * model.boneCount));
-    this.joints = new Points(joints, new PointsMaterial({ size: 8, sizeAttenuation: false, vertexColors: true }));
+    this.joints = new Points(joints, discs(new PointsMaterial({ size: JOINT_PIXELS / pixelRatio, sizeAttenuation: false, vertexColors: true })));
     this.group.add(this.solids, this.lines, this.joints);
     this.virtual = null;
     if (model.twoLayer) {
       const atoms = new BufferGeometry();
       atoms.setAttribute('position', dynamic(3 * model.twoLayer.atoms));
-      this.virtual = new Points(atoms, new PointsMaterial({ size: 5, sizeAttenuation: false, color: 0x4c8be4 }));
+      this.virtual = new Points(atoms, discs(new PointsMaterial({ size: ATOM_PIXELS / pixelRatio, sizeAttenuation: false, color: 0x4c8be4 })));
       this.group.add(this.virtual);
     }
     for (const object of this.group.children) object.frustumCulled = false;

@@ -15,6 +15,10 @@ export function decodeBase64(text) {
   return bytes;
 }
 
+const BINS_PER_OCTAVE = 32;
+const OCTAVES = 40;  // below the diagonal; less than that is no error
+const USUAL = 0.99;  // share of the distances that the colours tell apart
+
 /** Distance of every control point to the original in one frame; control points are reached through the first render
  *  vertex that stands for them. */
 export class ErrorTable {
@@ -47,24 +51,33 @@ export class ErrorTable {
     return out;
   }
 
-  /** Fills perFrame (RMSE in % of the diagonal), the totals, and where the largest distance is. */
+  /** Fills perFrame (RMSE in % of the diagonal), the totals, where the largest distance is, and `usual`: what 99 of 100
+   *  distances are below, or the largest where that is not far above it. */
   compute() {
     const { vertices, radius } = this.original;
+    const { diagonal } = this.model;
     this.perFrame = [];
     this.worst = { distance: -1, frame: 0, vertex: 0 };
+    const counts = new Float64Array(BINS_PER_OCTAVE * OCTAVES + 1);
+    const binOf = (distance) => Math.ceil(BINS_PER_OCTAVE * (OCTAVES + Math.log2(distance / diagonal)));
     let sum = 0;
     for (let f = 0; f < this.frames; ++f) {
       let frameSum = 0;
       const distances = this.distances(f);
       for (let p = 0; p < vertices; ++p) {
         frameSum += distances[p] * distances[p];
+        ++counts[Math.min(counts.length - 1, Math.max(0, binOf(distances[p])))];
         if (distances[p] > this.worst.distance) this.worst = { distance: distances[p], frame: f * this.step, vertex: p };
       }
-      this.perFrame.push((100 * Math.sqrt(frameSum / vertices)) / this.model.diagonal);
+      this.perFrame.push((100 * Math.sqrt(frameSum / vertices)) / diagonal);
       sum += frameSum;
     }
-    this.rmsePercent = (100 * Math.sqrt(sum / (vertices * this.frames))) / this.model.diagonal;
+    this.rmsePercent = (100 * Math.sqrt(sum / (vertices * this.frames))) / diagonal;
     this.eRms = (1000 * Math.sqrt(sum / (3 * vertices * this.frames))) / radius;
-    this.maxPercent = (100 * this.worst.distance) / this.model.diagonal;
+    this.maxPercent = (100 * this.worst.distance) / diagonal;
+    let bin = 0;
+    for (let below = counts[0]; below < USUAL * vertices * this.frames; below += counts[++bin]);
+    const usual = diagonal * 2 ** (bin / BINS_PER_OCTAVE - OCTAVES);
+    this.usual = bin === 0 || usual > 0.8 * this.worst.distance ? this.worst.distance : usual;
   }
 }

@@ -27,7 +27,7 @@ export class Figure {
     this.virtual = VirtualBones.of(renderer, model, this.uniforms);
     this.mesh = new Mesh(geometryOf(model, model.rest.slice(), model.normals.slice()), surfaces(SKINNED_VERTEX, this.uniforms, model.parts));
     this.mesh.frustumCulled = false;
-    this.bones = new BoneView(model);
+    this.bones = new BoneView(model, renderer.getPixelRatio());
     this.bounds = model.bounds ? new BoundsView(model) : null;
   }
 

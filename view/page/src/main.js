@@ -68,7 +68,12 @@ function showLabels() {
   $('labels').replaceChildren(...texts.map((textContent) => Object.assign(document.createElement('span'), { textContent })));
 }
 
-const labelOf = (one) => (family.length > 1 ? one.label + (one.errors ? ` · E_RMS ${one.errors.eRms.toPrecision(3)}` : '') : 'Rig');
+function labelOf(one) {
+  if (family.length < 2) return 'Rig';
+  const scale = stage.drawnScale(family.indexOf(one));
+  const size = scale === 1 ? '' : scale > 1 ? ` · drawn ${scale.toPrecision(2)}× as large` : ` · drawn at 1/${(1 / scale).toPrecision(2)}`;
+  return one.label + (one.errors ? ` · E_RMS ${one.errors.eRms.toPrecision(3)}` : '') + size;
+}
 
 function setColor(value) {
   state.color = value;
@@ -100,7 +105,10 @@ function paint() {
     else figure.paint(() => CLAY);
   });
   if (state.color === 'bone') legend('weight 0', '1');
-  if (state.color === 'error' && errors) legend('0 %', `${largestError().maxPercent.toPrecision(3)} % of the diagonal`);
+  if (state.color === 'error' && errors) {
+    const { distance, all } = errorScale();
+    legend('0', `${((100 * distance) / model.diagonal).toPrecision(2)} % of the diagonal${all ? '' : ' or more'}`);
+  }
 }
 
 function weightColor({ model: { weights, weightBones, slots }, palette }) {
@@ -134,12 +142,16 @@ function boneColor({ model: { weights, weightBones, slots, bones } }) {
   };
 }
 
-/** One scale for all rigs. */
-const largestError = () => family.reduce((most, { errors: own }) => (own && own.worst.distance > most.worst.distance ? own : most), errors);
+/** One scale for all rigs: its upper end, and whether nothing is beyond. */
+function errorScale() {
+  const most = (of) => family.reduce((largest, { errors: own }) => (own ? Math.max(largest, of(own)) : largest), 0);
+  const distance = most((own) => own.usual);
+  return { distance, all: distance >= most((own) => own.worst.distance) };
+}
 
 function errorColor({ model: own, errors: table }) {
   const distances = table.distancesAt(own.frameLike(model, state.frame));
-  const top = largestError().worst.distance || 1;
+  const top = errorScale().distance || 1;
   return (v) => heat(distances[own.controlPoint[v]] / top);
 }
 
@@ -261,8 +273,7 @@ function goToWorst() {
   setPlaying(false);
   const { frame, vertex } = errors.worst;
   goTo(frame);
-  const posed = model.positions();
-  stage.lookAt(...posed.subarray(3 * errors.renderVertex[vertex], 3 * errors.renderVertex[vertex] + 3));
+  stage.lookAt(errors.renderVertex[vertex]);
   if (state.color !== 'error') setColor('error');
   goTo(frame);
   stage.setMark(errors.renderVertex[vertex]);
@@ -271,7 +282,7 @@ function goToWorst() {
 function setPlaying(on) {
   if (on && posing?.on) setPosing(false);
   state.playing = on && model !== null && model.frameCount > 1;
-  $('play').textContent = state.playing ? '❚❚' : '▶';
+  $('play').textContent = state.playing ? '❚❚' : '▶\uFE0E';  // as a letter, not as a picture
 }
 
 /** Advances by real time through the key times, at the chosen speed. At the end of a clip it starts again, or goes on
@@ -307,7 +318,7 @@ function tick(now) {
       stage.setFrame(state.frame);
     }
   }
-  stage.render();
+  if (state.playing || stage.awake) stage.render();  // a page at rest leaves the GPU alone
   requestAnimationFrame(tick);
 }
 
@@ -375,7 +386,7 @@ function show(models, frames, report, player = -1) {
   gather(models, frames, player);
   choose(0, report);
   setShow(errors || family.length > 1 ? 'side' : 'result');
-  setColor(model.painted ? 'look' : 'clay');
+  setColor(family.some((one) => one.model.painted) ? 'look' : 'clay');
   if (isOn('bones') !== model.hierarchy) toggle('bones');
   stage.fit();
   goTo(0);
@@ -417,7 +428,7 @@ function choose(number, report = null) {
   $('rank-value').textContent = `${model.rank} of ${model.rank}`;
   segmented('show', SHOW.filter(([value]) => value === 'result' || errors || (value === 'side' && family.length > 1)), setShow);
   $('show').hidden = !errors && family.length < 2;
-  segmented('color', COLOR.filter(([value]) => (value !== 'error' || errors) && (value !== 'look' || model.painted) && (value !== 'cores' || model.cores)), setColor);
+  segmented('color', COLOR.filter(([value]) => (value !== 'error' || errors) && (value !== 'look' || family.some((one) => one.model.painted)) && (value !== 'cores' || model.cores)), setColor);
   listSliders();
   listBounds();
   toggleButton('loop').hidden = model.clips.length < 2;
@@ -544,6 +555,10 @@ function wire() {
     return row;
   }));
   document.addEventListener('keydown', onKey);
+  for (const type of ['pointerdown', 'pointermove', 'pointerup', 'wheel', 'click', 'input', 'keydown', 'resize', 'focus'])
+    addEventListener(type, () => stage.wake(), { capture: true, passive: true });
+  document.addEventListener('visibilitychange', () => stage.wake());
+  $('canvas').addEventListener('webglcontextrestored', () => stage.wake());
   addEventListener('resize', () => { if (model) showLabels(); });
   addEventListener('message', ({ source, data }) => {
     if (source === parent && source !== window && data?.rig instanceof ArrayBuffer && model) replaceRig(data.rig).catch((error) => say(error.message));

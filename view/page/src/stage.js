@@ -1,15 +1,22 @@
 // The 3D view: the rig skinned in the shader, the original beside or over it, other rigs beside it, bones, grid and camera.
 import {
   BufferAttribute, BufferGeometry, FloatType, GLSL3, GridHelper, Group, Mesh, NearestFilter, OrthographicCamera,
-  PerspectiveCamera, PlaneGeometry, Points, Quaternion, RGBAFormat, Scene, ShaderMaterial, Sphere, Vector3, WebGLRenderer,
+  PerspectiveCamera, PlaneGeometry, Points, Quaternion, Ray, RGBAFormat, Scene, ShaderMaterial, Vector3, WebGLRenderer,
   WebGLRenderTarget,
 } from 'three';
 import { OrbitControls } from 'three/addons/controls/OrbitControls.js';
 import { Figure, geometryOf } from './figure.js';
+import { hitTriangle } from './pick.js';
 import { normalTexture, skinningShader } from './skinning.js';
 import { PLAIN_VERTEX, surfaces } from './surface.js';
 
 const ORIGINAL = [0.78, 0.66, 0.5];
+const AWAKE = 500;  // milliseconds that are drawn after the last change
+const LIKE_SIZE = 2.5;  // rigs whose sizes are further apart are drawn as large as each other
+
+/** Directions of all sides: from the middle of a cube to its faces, edges and corners. */
+const SIDES = [-1, 0, 1];
+const AROUND = SIDES.flatMap((x) => SIDES.flatMap((y) => SIDES.map((z) => new Vector3(x, y, z)))).filter((way) => way.lengthSq() > 0).map((way) => way.normalize());
 
 const READ_BACK = /* glsl */ `
 precision highp float;
@@ -34,6 +41,31 @@ void main() {
   gl_FragColor = r > 0.92 || r < 0.58 ? vec4(0.0, 0.0, 0.0, 1.0) : vec4(1.0, 0.54, 0.12, 1.0);
 }`;
 
+/** The box of a model's first, middle and last frame, as [low, high]. */
+function boxOf(model) {
+  const box = [new Vector3(Infinity, Infinity, Infinity), new Vector3(-Infinity, -Infinity, -Infinity)];
+  const point = new Vector3();
+  for (const f of new Set([0, (model.frameCount - 1) >> 1, model.frameCount - 1])) {
+    model.setFrame(f);
+    const posed = model.positions();
+    for (let v = 0; v < model.vertexCount; ++v) {
+      point.fromArray(posed, 3 * v);
+      box[0].min(point);
+      box[1].max(point);
+    }
+  }
+  return box;
+}
+
+/** A sphere around boxes, and the height of the floor below them. */
+function extentOf(boxes) {
+  const low = boxes.reduce((least, box) => least.min(box[0]), new Vector3(Infinity, Infinity, Infinity));
+  const high = boxes.reduce((most, box) => most.max(box[1]), new Vector3(-Infinity, -Infinity, -Infinity));
+  return { center: low.clone().add(high).multiplyScalar(0.5), radius: 0.5 * low.distanceTo(high) || 1, floor: low.y };
+}
+
+const alike = (a, b) => Math.max(a.radius / b.radius, b.radius / a.radius) < LIKE_SIZE;
+
 export class Stage {
   constructor(canvas) {
     this.renderer = new WebGLRenderer({ canvas, antialias: true, alpha: true, preserveDrawingBuffer: true });
@@ -42,6 +74,8 @@ export class Stage {
     this.camera = new PerspectiveCamera(35, 1, 0.01, 100);
     this.controls = new OrbitControls(this.camera, canvas);
     this.controls.enableDamping = true;
+    this.controls.addEventListener('change', () => this.wake());
+    this.wake();
     this.left = new Group();
     this.right = new Group();
     this.scene.add(this.left, this.right);
@@ -60,6 +94,13 @@ export class Stage {
     this.chosen = 0;
     this.frame = 0;
   }
+
+  /** Something may have changed: the view is drawn again for a while. */
+  wake() {
+    this.until = performance.now() + AWAKE;
+  }
+
+  get awake() { return performance.now() < this.until; }
 
   /** The chosen rig: the one that everything but the view side by side is about. */
   get figure() { return this.figures[this.chosen]; }
@@ -89,11 +130,14 @@ export class Stage {
       this.inFront.add(bones.group);
     }
     this.#addOriginal();
-    this.bounds = this.#bounds();
+    const before = this.bounds;
+    const boxes = models.map(boxOf);
+    this.extents = boxes.map((box) => extentOf([box]));
+    this.bounds = extentOf(boxes.filter((_, i) => this.drawnScale(i) === 1));
+    if (before && !alike(before, this.bounds)) this.#carry(before, this.bounds);
     this.grid = new GridHelper(8 * this.bounds.radius, 32, 0x7a8494, 0x565e6b);
     this.grid.material.transparent = true;
     this.grid.material.opacity = 0.35;
-    this.grid.position.set(this.bounds.center.x, this.floor, this.bounds.center.z);
     this.scene.add(this.grid);
     this.apply();
   }
@@ -111,24 +155,19 @@ export class Stage {
     this.restDirections = this.#directions(model.rest);
   }
 
-  // A sphere around the first, middle and last frame of all rigs, and the height of the floor.
-  #bounds() {
-    const low = new Vector3(Infinity, Infinity, Infinity);
-    const high = new Vector3(-Infinity, -Infinity, -Infinity);
-    const point = new Vector3();
-    const seen = this.figures.flatMap(({ model }) => [...new Set([0, (model.frameCount - 1) >> 1, model.frameCount - 1])].map((f) => [model, f]));
-    for (const [model, f] of seen) {
-      model.setFrame(f);
-      const posed = model.positions();
-      for (let v = 0; v < model.vertexCount; ++v) {
-        point.fromArray(posed, 3 * v);
-        low.min(point);
-        high.max(point);
-      }
-    }
-    this.floor = low.y;
-    const center = low.clone().add(high).multiplyScalar(0.5);
-    return new Sphere(center, 0.5 * low.distanceTo(high) || 1);
+  /** How many times as large as it is one of the rigs is drawn beside the chosen one: 1 where they are of like size. */
+  drawnScale(number) {
+    const [chosen, other] = [this.extents[this.chosen], this.extents[number]];
+    return alike(chosen, other) ? 1 : chosen.radius / other.radius;
+  }
+
+  // Takes the camera from where it sees one extent to where it sees another in the same way.
+  #carry(from, to) {
+    const scale = to.radius / from.radius;
+    for (const point of [this.camera.position, this.controls.target]) point.sub(from.center).multiplyScalar(scale).add(to.center);
+    this.camera.near *= scale;
+    this.camera.far *= scale;
+    this.camera.updateProjectionMatrix();
   }
 
   fit() {
@@ -145,25 +184,47 @@ export class Stage {
     this.controls.update();
   }
 
-  /** Looks closely at a point of the result. */
-  lookAt(x, y, z) {
-    const offset = this.camera.position.clone().sub(this.controls.target).setLength(0.9 * this.bounds.radius);
-    this.controls.target.set(x, y, z);
-    this.camera.position.copy(this.controls.target).add(offset);
+  /** Looks closely at a render vertex of the result, from where it is seen: as little turned as that takes. */
+  lookAt(vertex) {
+    const posed = this.model.positions();
+    const point = new Vector3().fromArray(posed, 3 * vertex);
+    const out = new Vector3().fromArray(this.#directions(posed), 3 * this.model.controlPoint[vertex]).normalize();
+    const now = this.camera.position.clone().sub(this.controls.target).normalize();
+    const distance = 0.9 * this.bounds.radius;
+    const seen = (way) => {
+      const eye = point.clone().addScaledVector(way, distance);
+      const hit = hitTriangle(new Ray(eye, way.clone().negate()), posed, this.model.triangles);
+      return !hit || hit.point.distanceTo(point) < 1e-3 * distance || hit.point.distanceTo(eye) > distance;
+    };
+    const ways = [0, 0.5, 1, 2, 8].map((share) => now.clone().addScaledVector(out, share).normalize());
+    const way = ways.find((one) => one.dot(out) > 0.2 && seen(one)) ?? [...AROUND].sort((a, b) => b.dot(now) - a.dot(now)).find(seen) ?? now;
+    this.controls.target.copy(point);
+    this.camera.position.copy(point).addScaledVector(way, distance);
   }
 
   /** Marks a render vertex with a ring in front of everything; -1 marks none. */
   setMark(vertex) {
+    this.wake();
     this.marked = vertex;
     this.mark.visible = vertex >= 0;
     if (vertex >= 0) this.#poseMark();
   }
 
   #poseMark() {
-    const posed = this.model.positions();
-    const at = this.mark.geometry.getAttribute('position');
-    at.setXYZ(0, ...posed.subarray(3 * this.marked, 3 * this.marked + 3));
-    at.needsUpdate = true;
+    this.mark.position.fromArray(this.model.positions(), 3 * this.marked);
+  }
+
+  /** Bones and the mark, which is where the pane shows its vertex: that of the original has a place of its own. */
+  #drawFront(pane) {
+    const original = this.left.visible && !this.right.visible;
+    const place = this.mark.position.clone();
+    if (original && this.marked >= 0) this.mark.position.fromArray(this.source.geometry.getAttribute('position').array, 3 * this.marked);
+    const marked = this.mark.visible;
+    this.mark.visible = marked && (original || pane === this.chosen);
+    this.renderer.clearDepth();
+    this.renderer.render(this.front, this.camera);
+    this.mark.visible = marked;
+    this.mark.position.copy(place);
   }
 
   /** What is side by side: 'original' and numbers of rigs; one entry where nothing is. */
@@ -184,6 +245,7 @@ export class Stage {
 
   apply(changes = {}) {
     Object.assign(this.options, changes);
+    this.wake();
     const { show, wireframe, grid, bones, bounds, ownLook } = this.options;
     if (!this.model) return;
     const both = show === 'side' || show === 'overlay';
@@ -223,6 +285,7 @@ export class Stage {
 
   /** Draws the pose that the chosen model has now, and the others at the same time of theirs. */
   showPose() {
+    this.wake();
     this.figure.showPose(this.frame, this.options);
     if (this.marked >= 0) this.#poseMark();
     if (this.options.show !== 'side') return;
@@ -337,15 +400,25 @@ export class Stage {
       mesh.visible = bones.group.visible = i === pane;
       if (bounds) bounds.group.visible = this.options.bounds && i === pane;
     });
+    const own = this.extents?.[pane];
+    const carried = own && this.drawnScale(pane) !== 1;
+    const { camera: { position, near, far }, controls: { target } } = this;
+    const kept = { position: position.clone(), target: target.clone() };
+    if (carried) this.#carry(this.bounds, own);
+    if (this.bounds) this.#standOn(carried ? own : this.bounds);
     this.renderer.render(this.scene, this.camera);
     const { visible } = this.inFront ?? {};
     if (this.inFront && !this.right.visible) this.inFront.visible = false;
-    const marked = this.mark.visible;
-    this.mark.visible = marked && (pane === this.chosen || pane === 'original');
-    this.renderer.clearDepth();
-    this.renderer.render(this.front, this.camera);
-    this.mark.visible = marked;
+    this.#drawFront(pane);
     if (this.inFront) this.inFront.visible = visible;
+    position.copy(kept.position);
+    target.copy(kept.target);
+    Object.assign(this.camera, { near, far });
+  }
+
+  #standOn({ center, radius, floor }) {
+    this.grid.scale.setScalar(radius / this.bounds.radius);
+    this.grid.position.set(center.x, floor, center.z);
   }
 
   render() {

@@ -149,6 +149,8 @@ test('it is usable on a phone and with the keyboard', async () => {
   const { page, problems } = await openPage(browser, crowdPage, { viewport: { width: 375, height: 812 } });
   await page.evaluate(() => window.sinew.setCount(50));
   assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), 'no sideways scrolling');
+  await page.locator('#figures').scrollIntoViewIfNeeded();
+  assert.equal((await page.locator('#canvas').boundingBox()).y, 0, 'the crowd stays in view above its figures');
   await page.locator('#canvas').focus();
   const before_move = await page.evaluate(() => [...window.sinew.camera.target, window.sinew.camera.distance]);
   await page.keyboard.press('ArrowUp');

@@ -10,12 +10,12 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { faint, nameless } from './accessible.mjs';
+import { chromium, launch, openPage } from './browser.mjs';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../../..');
 const program = process.env.SINEW ?? join(root, 'build/release/bin/sinew');
 const data = resolve(process.env.SINEW_DATA ?? join(root, '../shared/data'));
 const sequence = join(data, 'sequences', 'cat-poses');
-const chromium = ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find(existsSync);
 const missing = !existsSync(program) ? 'the program is not built' : !chromium ? 'Chromium is not installed' : !existsSync(sequence) ? 'SINEW_DATA has no cat-poses' : null;
 if (missing) {
   console.log(`skipped: ${missing}`);
@@ -28,31 +28,16 @@ let folder;
 const run = (...args) => execFileSync(program, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], maxBuffer: 1 << 28 });
 
 before(async () => {
-  const { chromium: launcher } = await import('playwright-core');
   folder = mkdtempSync(join(tmpdir(), 'sinew-view-'));
   mkdirSync(shots, { recursive: true });
-  browser = await launcher.launch({
-    executablePath: chromium,
-    args: ['--headless', '--no-sandbox', '--disable-gpu', '--use-angle=swiftshader', '--enable-unsafe-swiftshader', '--disable-background-networking',
-      '--disable-component-update', '--disable-sync', '--no-first-run', '--disable-quic'],
-  });
+  browser = await launch();
 });
 after(async () => {
   await browser?.close();
   if (folder) rmSync(folder, { recursive: true });
 });
 
-/** Opens a page file; collects console errors and requests that leave it. */
-async function open(file, viewport = { width: 1280, height: 720 }) {
-  const page = await browser.newPage({ viewport });
-  const problems = [];
-  page.on('console', (message) => { if (message.type() === 'error') problems.push(message.text()); });
-  page.on('pageerror', (error) => problems.push(error.message));
-  page.on('request', (request) => { if (!/^(file|data|blob):/.test(request.url())) problems.push(`request to ${request.url()}`); });
-  await page.goto(pathToFileURL(file).href, { timeout: 120000 });
-  await page.evaluate(() => window.sinew.ready);
-  return { page, problems };
-}
+const open = (file, viewport) => openPage(browser, file, { viewport });
 
 /** Positions of a PC2 file: { frames, vertices, at(f) }. */
 function readPc2(file) {
@@ -158,6 +143,75 @@ test('it plays, scrubs, and a click on a bone changes the colours', async () => 
   assert.equal(await page.evaluate(() => Math.round(window.sinew.state.frame)), await page.evaluate(() => window.sinew.errors.worst.frame));
   await page.screenshot({ path: join(shots, 'worst.png') });
   assert.ok((await page.locator('#plots figure').count()) >= 3, 'error per frame, per iteration, influences');
+  assert.deepEqual(problems, []);
+  await page.close();
+});
+
+test('the error map tells apart what 99 of 100 vertices are below', async () => {
+  const html = join(folder, 'scale.html');
+  run('view', solved('K4'), '--against', sequence, '-o', html);
+  const { page, problems } = await open(html);
+  const seen = await page.evaluate(() => {
+    const { errors, model } = window.sinew;
+    let below = 0;
+    for (let f = 0; f < errors.frames; ++f) below += errors.distances(f).filter((d) => d <= errors.usual).length;
+    window.sinew.setColor('error');
+    return { share: below / (errors.frames * errors.original.vertices), percent: (100 * errors.usual) / model.diagonal, largest: errors.maxPercent };
+  });
+  assert.ok(seen.share >= 0.99 && seen.share < 0.993, `${seen.share}`);
+  assert.ok(seen.percent < 0.8 * seen.largest);
+  assert.equal(await page.locator('#legend-high').textContent(), `${seen.percent.toPrecision(2)} % of the diagonal or more`);
+  assert.deepEqual(problems, []);
+  await page.close();
+});
+
+test('the worst vertex is seen, and ringed in both panes at its own place', async () => {
+  const html = join(folder, 'worst.html');
+  run('view', solved('K4'), '--against', sequence, '-o', html);
+  const { page, problems } = await open(html);
+  // From the side that it is hidden from at first.
+  const seen = await page.evaluate(() => {
+    const { stage, errors, model } = window.sinew;
+    const subtract = (a, b) => a.map((x, c) => x - b[c]);
+    const cross = (a, b) => [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]];
+    const dot = (a, b) => a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+    /** Triangles between the eye and a vertex [Möller & Trumbore 1997]. */
+    const hiding = (eye, vertex, positions) => {
+      const corner = (i) => Array.from(positions.subarray(3 * i, 3 * i + 3));
+      const way = subtract(corner(vertex), eye);
+      let count = 0;
+      for (let t = 0; t < model.triangles.length; t += 3) {
+        const [a, b, c] = [0, 1, 2].map((i) => corner(model.triangles[t + i]));
+        const [e, f, from] = [subtract(b, a), subtract(c, a), subtract(eye, a)];
+        const p = cross(way, f);
+        const det = dot(e, p);
+        const [u, q] = [dot(from, p) / det, cross(from, e)];
+        const [v, far] = [dot(way, q) / det, dot(f, q) / det];
+        if (u >= 0 && v >= 0 && u + v <= 1 && far > 0 && far < 0.995) ++count;
+      }
+      return count;
+    };
+    const out = [];
+    for (const side of [1, -1]) {
+      stage.camera.position.sub(stage.controls.target).multiplyScalar(side).add(stage.controls.target);
+      window.sinew.goToWorst();
+      stage.render();
+      const { frame, vertex } = errors.worst;
+      const v = errors.renderVertex[vertex];
+      const places = [Array.from(errors.original.data.subarray(3 * (frame * errors.original.vertices + vertex), 3 * (frame * errors.original.vertices + vertex) + 3)), Array.from(model.positions().subarray(3 * v, 3 * v + 3))];
+      const gl = stage.renderer.getContext();
+      const rings = places.map((place, pane) => {
+        const clip = [stage.camera.matrixWorldInverse, stage.camera.projectionMatrix].reduce((x, { elements: m }) => [0, 1, 2, 3].map((r) => m[r] * x[0] + m[4 + r] * x[1] + m[8 + r] * x[2] + m[12 + r] * x[3]), [...place, 1]);
+        const [x, y] = [(0.5 + 0.5 * clip[0] / clip[3] + pane) * 0.5 * gl.drawingBufferWidth, (0.5 + 0.5 * clip[1] / clip[3]) * gl.drawingBufferHeight];
+        const pixel = new Uint8Array(4);
+        gl.readPixels(Math.round(x + 10), Math.round(y), 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, pixel);
+        return [pixel[0] > 200, pixel[1] > 90 && pixel[1] < 220, pixel[2] < 120].every(Boolean) ? 'orange' : pixel.join();
+      });
+      out.push({ hiding: hiding(stage.camera.position.toArray(), v, model.positions()), rings });
+    }
+    return out;
+  });
+  assert.deepEqual(seen, [{ hiding: 0, rings: ['orange', 'orange'] }, { hiding: 0, rings: ['orange', 'orange'] }]);
   assert.deepEqual(problems, []);
   await page.close();
 });
@@ -293,13 +347,14 @@ test('a skeleton is shown from the start, as octahedra in front of the look that
   const seen = await page.evaluate(() => {
     const { stage, state, model } = window.sinew;
     return { bones: stage.options.bones, solids: stage.bones.solids.geometry.getAttribute('position').count, spans: stage.bones.spans.length,
-      color: state.color, map: stage.result.material.some((m) => m.uniforms.hasMap.value && m.uniforms.ownLook.value), joints: model.boneCount };
+      line: stage.bones.lines.material.linewidth * stage.renderer.getPixelRatio(), color: state.color, map: stage.result.material.some((m) => m.uniforms.hasMap.value && m.uniforms.ownLook.value), joints: model.boneCount };
   });
   assert.equal(seen.bones, true);
   assert.equal(seen.color, 'look');
   assert.ok(seen.map, 'the texture is shown');
   assert.equal(seen.solids, 24 * seen.spans);
   assert.ok(seen.spans >= seen.joints - 1);
+  assert.equal(seen.line, 2.5);
   await page.evaluate(() => { window.sinew.goTo(3); window.sinew.pickBone(2); });
   await page.waitForTimeout(300);
   await page.screenshot({ path: join(shots, 'skeleton.png') });
@@ -385,6 +440,39 @@ test('a rig alone beside another one is what that is compared with where they ar
   const seen = await page.evaluate(() => ({ panes: window.sinew.stage.panes, eRms: window.sinew.family.map(({ errors }) => errors.eRms) }));
   assert.deepEqual(seen.panes, [0, 1], 'its frames are not shown twice');
   assert.ok(seen.eRms[0] > 0.1 && seen.eRms[1] < 1e-3 * seen.eRms[0], seen.eRms.join());
+  assert.deepEqual(problems, []);
+  await page.close();
+});
+
+test('rigs of very different sizes are drawn as large as each other, and it is said', async () => {
+  skeletonPage();
+  const html = join(folder, 'sizes.html');
+  run('view', join(folder, 'skeleton.glb'), solved('K4'), '-o', html);
+  const { page, problems } = await open(html);
+  const covered = () => page.evaluate(() => {
+    const { stage } = window.sinew;
+    stage.render();
+    const gl = stage.renderer.getContext();
+    const [width, height] = [gl.drawingBufferWidth, gl.drawingBufferHeight];
+    const pixels = new Uint8Array(4 * width * height);
+    gl.readPixels(0, 0, width, height, gl.RGBA, gl.UNSIGNED_BYTE, pixels);
+    const shares = [0, 0];
+    for (let i = 0; i < width * height; ++i) if (pixels[4 * i + 3] === 255) shares[i % width < width / 2 ? 0 : 1] += 2 / (width * height);
+    return { shares, camera: stage.camera.position.toArray(), scales: [0, 1].map((i) => stage.drawnScale(i)) };
+  });
+  await page.evaluate(() => { window.sinew.goTo(0); window.sinew.toggle('bones'); window.sinew.toggle('grid'); });
+  const first = await covered();
+  assert.ok(first.shares.every((share) => share > 0.03 && share < 0.5), first.shares.join());
+  assert.ok(first.scales[0] === 1 && first.scales[1] > 2.5, first.scales.join());
+  assert.match(await page.locator('#labels').textContent(), /K4\.glb · drawn \d+× as large/);
+  assert.deepEqual((await covered()).camera, first.camera, 'panes leave the camera where it was');
+  await page.keyboard.press('r');
+  const second = await covered();
+  second.shares.forEach((share, i) => assert.ok(Math.abs(share / first.shares[i] - 1) < 0.3, `${first.shares} and ${second.shares}`));
+  assert.match(await page.locator('#labels').textContent(), /skeleton\.glb · drawn at 1\/\d+/);
+  await page.evaluate(() => window.sinew.setShow('result'));
+  assert.ok((await covered()).shares.some((share) => share > 0.03), 'alone it is seen as well');
+  await page.screenshot({ path: join(shots, 'sizes.png') });
   assert.deepEqual(problems, []);
   await page.close();
 });
@@ -521,6 +609,34 @@ for (const light of [false, true]) {
   });
 }
 
+test('a page at rest draws nothing, and draws again for a key, the pointer and a changed colour', async () => {
+  const html = join(folder, 'rest.html');
+  run('view', solved('K4'), '-o', html);
+  const { page, problems } = await open(html);
+  const drawn = () => page.evaluate(() => window.sinew.stage.renderer.info.render.frame);
+  const rest = async () => {
+    await page.waitForFunction(() => !window.sinew.stage.awake);
+    const before_rest = await drawn();
+    await page.waitForTimeout(700);
+    assert.equal(await drawn(), before_rest);
+    return before_rest;
+  };
+  const since = (count) => page.waitForFunction((n) => window.sinew.stage.renderer.info.render.frame > n, count);
+  await page.evaluate(() => window.sinew.goTo(1));
+  const first = await rest();
+  await page.keyboard.press('ArrowRight');
+  await since(first);
+  const still = await rest();
+  await page.mouse.move(300, 300);
+  await page.mouse.wheel(0, 200);
+  await since(still);
+  const again = await rest();
+  await page.evaluate(() => window.sinew.setColor('weights'));
+  await since(again);
+  assert.deepEqual(problems, []);
+  await page.close();
+});
+
 test('it is usable on a phone', async () => {
   const html = join(folder, 'phone.html');
   run('view', solved('K4'), '--against', sequence, '-o', html);
@@ -528,6 +644,9 @@ test('it is usable on a phone', async () => {
   await page.waitForTimeout(300);
   await page.screenshot({ path: join(shots, 'phone.png') });
   assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), 'no sideways scrolling');
+  await page.locator('#plots figure').last().scrollIntoViewIfNeeded();
+  const [view, last] = [await page.locator('#canvas').boundingBox(), await page.locator('#plots figure').last().boundingBox()];
+  assert.ok(view.y === 0 && last.y >= view.height, `the view stays above the panel that is scrolled: ${JSON.stringify([view, last])}`);
   for (const id of ['play', 'speed', 'help-button', 'picture']) {
     const box = await page.locator(`#${id}`).boundingBox();
     assert.ok(box && box.height >= 44 && box.width >= 44, `${id}: ${JSON.stringify(box)}`);
