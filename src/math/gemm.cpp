@@ -145,8 +145,18 @@ template <class Scalar>
 }
 #endif
 
+/// Adds the sums of `count` rows to a column, or to nothing where it is `fresh`.
+template <class Scalar>
+[[gnu::always_inline]] inline void add_sums(const Scalar* sums, int count, bool fresh, Scalar* column) {
+  if (fresh) {
+    for (int p = 0; p < count; ++p) column[p] = Scalar{0} + sums[p];
+  } else {
+    for (int p = 0; p < count; ++p) column[p] += sums[p];
+  }
+}
+
 template <class Shape, class Scalar>
-void add_block(int rows, int columns, int depth, const Scalar* a, const Scalar* b, Scalar* c, int ldc) {
+void add_block(int rows, int columns, int depth, const Scalar* a, const Scalar* b, bool fresh, Scalar* c, int ldc) {
   constexpr int kRows = Shape::template kRows<Scalar>;
   constexpr int kColumns = Shape::kColumns;
   Scalar sums[kRows * kColumns];
@@ -156,9 +166,9 @@ void add_block(int rows, int columns, int depth, const Scalar* a, const Scalar* 
       for (int q = 0; q < std::min(kColumns, columns - j); ++q) {
         Scalar* column = c + std::ptrdiff_t{j + q} * ldc + i;
         if (rows - i >= kRows) {
-          for (int p = 0; p < kRows; ++p) column[p] += sums[q * kRows + p];
+          add_sums(sums + q * kRows, kRows, fresh, column);
         } else {
-          for (int p = 0; p < rows - i; ++p) column[p] += sums[q * kRows + p];
+          add_sums(sums + q * kRows, rows - i, fresh, column);
         }
       }
     }
@@ -168,7 +178,8 @@ void add_block(int rows, int columns, int depth, const Scalar* a, const Scalar* 
 template <class Shape, class Scalar>
 void multiply_by(Op op_a, Op op_b, int m, int n, int k, Scalar alpha, const Scalar* a, int lda, const Scalar* b,
                  int ldb, Scalar beta, Scalar* c, int ldc) {
-  for (int j = 0; j < n; ++j) {
+  const bool fresh = beta == Scalar{0} && alpha != Scalar{0} && k > 0;
+  for (int j = 0; j < n && !fresh; ++j) {
     Scalar* column = c + std::ptrdiff_t{j} * ldc;
     if (beta == Scalar{0}) {
       std::fill(column, column + m, Scalar{0});
@@ -195,7 +206,8 @@ void multiply_by(Op op_a, Op op_b, int m, int n, int k, Scalar alpha, const Scal
       for (int i = 0; i < m; i += kTall) {
         const int rows = std::min(kTall, m - i);
         pack<Scalar>({a + i * row_a + l * inner_a, row_a, inner_a}, rows, here, kRows, alpha, left.data());
-        add_block<Shape>(rows, columns, here, left.data(), right.data(), c + i + std::ptrdiff_t{j} * ldc, ldc);
+        add_block<Shape>(rows, columns, here, left.data(), right.data(), fresh && l == 0,
+                         c + i + std::ptrdiff_t{j} * ldc, ldc);
       }
     }
   }
