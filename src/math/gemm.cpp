@@ -17,27 +17,45 @@ constexpr int kDepth = 256;           // inner dimension of a packed block
 constexpr int kTall = 96;             // rows of a packed block of A
 constexpr int kWide = 240;            // columns of a packed block of B
 
+/// The innermost tile: two registers tall, and as many columns as there are registers for its sums.
+template <int Bytes, int Columns>
+struct TileShape {
+  static constexpr int kBytes = Bytes;  // of a register
+  static constexpr int kColumns = Columns;
+  template <class Scalar>
+  static constexpr int kRows = 2 * Bytes / static_cast<int>(sizeof(Scalar));
+};
 #ifdef __wasm__
-constexpr int kRegister = 16;  // bytes
+using UsualTile = TileShape<16, 6>;
 #else
-constexpr int kRegister = 32;
+using UsualTile = TileShape<32, 6>;
 #endif
-constexpr int kTileColumns = 6;
-template <class Scalar>
-constexpr int kTileRows = 2 * kRegister / static_cast<int>(sizeof(Scalar));
+/// Vectors of so many bytes: the attribute takes no parameters of templates.
+template <class Scalar, int Bytes>
+struct VectorOf;
+#define SINEW_VECTOR(Scalar, Bytes)                              \
+  template <>                                                    \
+  struct VectorOf<Scalar, Bytes> {                               \
+    using Type = Scalar __attribute__((vector_size(Bytes)));     \
+  }
+SINEW_VECTOR(float, 16);
+SINEW_VECTOR(float, 32);
+SINEW_VECTOR(float, 64);
+SINEW_VECTOR(double, 16);
+SINEW_VECTOR(double, 32);
+SINEW_VECTOR(double, 64);
+#undef SINEW_VECTOR
 
-using Floats = float __attribute__((vector_size(kRegister)));
-using Doubles = double __attribute__((vector_size(kRegister)));
-template <class Scalar>
-struct RegisterOf;
-template <>
-struct RegisterOf<float> {
-  using Type = Floats;
-};
-template <>
-struct RegisterOf<double> {
-  using Type = Doubles;
-};
+#if defined(__x86_64__) && defined(__FMA__)
+#define SINEW_WIDE_TILE
+using WideTile = TileShape<64, 8>;
+
+/// Whether this processor has the registers of wide tiles. Sums run in the same order with them: only time differs.
+bool has_wide_registers() {
+  static const bool has = __builtin_cpu_supports("avx512f") != 0;
+  return has;
+}
+#endif
 
 /// A matrix as its transpose sees it: entry (i, k) is at i·along + k·across.
 template <class Scalar>
@@ -45,6 +63,25 @@ struct View {
   const Scalar* data;
   std::ptrdiff_t along, across;
 };
+
+/// Four entries i of four k in a row, from `along` apart to `width` apart.
+template <class Scalar>
+[[gnu::always_inline]] inline void transpose_four(const Scalar* from, std::ptrdiff_t along, Scalar factor, Scalar* to,
+                                                  std::ptrdiff_t width) {
+  using Four = typename VectorOf<Scalar, 4 * static_cast<int>(sizeof(Scalar))>::Type;
+  Four a, b, c, d;
+  std::memcpy(&a, from, sizeof a);
+  std::memcpy(&b, from + along, sizeof b);
+  std::memcpy(&c, from + 2 * along, sizeof c);
+  std::memcpy(&d, from + 3 * along, sizeof d);
+  const Four ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5), ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+  const Four cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5), cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+  const Four rows[4] = {factor * __builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5),
+                        factor * __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7),
+                        factor * __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5),
+                        factor * __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7)};
+  for (int k = 0; k < 4; ++k) std::memcpy(to + k * width, &rows[k], sizeof rows[k]);
+}
 
 /// Strips of `width` entries i, one after another; within a strip k after k. What is missing in the last one is zero.
 template <class Scalar>
@@ -57,56 +94,92 @@ void pack(const View<Scalar>& from, int count, int depth, int width, Scalar fact
       for (int k = 0; k < depth; ++k)
         for (int i = 0; i < here; ++i) to[k * width + i] = factor * strip[k * from.across + i];
     } else {
+      const bool fours = from.across == 1;
+      const int whole_i = fours ? here / 4 * 4 : 0, whole_k = fours ? depth / 4 * 4 : 0;
+      for (int k = 0; k < whole_k; k += 4)
+        for (int i = 0; i < whole_i; i += 4)
+          transpose_four(strip + i * from.along + k, from.along, factor, to + k * width + i, width);
       for (int i = 0; i < here; ++i)
-        for (int k = 0; k < depth; ++k) to[k * width + i] = factor * strip[i * from.along + k * from.across];
+        for (int k = i < whole_i ? whole_k : 0; k < depth; ++k)
+          to[k * width + i] = factor * strip[i * from.along + k * from.across];
     }
     to += std::ptrdiff_t{depth} * width;
   }
 }
 
 /// sums = strip of A times strip of B, column after column of the tile.
-template <class Scalar>
-[[gnu::noinline]] void multiply_tile(int depth, const Scalar* a, const Scalar* b, Scalar* sums) {
-  using Register = typename RegisterOf<Scalar>::Type;
-  constexpr int kHalf = kTileRows<Scalar> / 2;
-  Register upper[kTileColumns] = {};
-  Register lower[kTileColumns] = {};
-  for (int k = 0; k < depth; ++k, a += kTileRows<Scalar>, b += kTileColumns) {
+template <class Shape, class Scalar>
+[[gnu::always_inline]] inline void multiply_in(int depth, const Scalar* a, const Scalar* b, Scalar* sums) {
+  using Register = typename VectorOf<Scalar, Shape::kBytes>::Type;
+  constexpr int kRows = Shape::template kRows<Scalar>;
+  constexpr int kHalf = kRows / 2;
+  constexpr int kColumns = Shape::kColumns;
+  Register upper[kColumns] = {};
+  Register lower[kColumns] = {};
+  for (int k = 0; k < depth; ++k, a += kRows, b += kColumns) {
     Register first, second;
     std::memcpy(&first, a, sizeof first);
     std::memcpy(&second, a + kHalf, sizeof second);
-#pragma GCC unroll 6
-    for (int j = 0; j < kTileColumns; ++j) {
+#pragma GCC unroll 8
+    for (int j = 0; j < kColumns; ++j) {
       upper[j] += first * b[j];
       lower[j] += second * b[j];
     }
   }
-#pragma GCC unroll 6
-  for (int j = 0; j < kTileColumns; ++j) {
-    std::memcpy(sums + j * kTileRows<Scalar>, &upper[j], sizeof upper[j]);
-    std::memcpy(sums + j * kTileRows<Scalar> + kHalf, &lower[j], sizeof lower[j]);
+#pragma GCC unroll 8
+  for (int j = 0; j < kColumns; ++j) {
+    std::memcpy(sums + j * kRows, &upper[j], sizeof upper[j]);
+    std::memcpy(sums + j * kRows + kHalf, &lower[j], sizeof lower[j]);
   }
 }
 
 template <class Scalar>
-void add_block(int rows, int columns, int depth, const Scalar* a, const Scalar* b, Scalar* c, int ldc) {
-  constexpr int kRows = kTileRows<Scalar>;
-  Scalar sums[kRows * kTileColumns];
-  for (int j = 0; j < columns; j += kTileColumns) {
+[[gnu::noinline]] void multiply_tile(UsualTile, int depth, const Scalar* a, const Scalar* b, Scalar* sums) {
+  multiply_in<UsualTile>(depth, a, b, sums);
+}
+#ifdef SINEW_WIDE_TILE
+template <class Scalar>
+[[gnu::noinline, gnu::target("avx512f")]] void multiply_tile(WideTile, int depth, const Scalar* a, const Scalar* b,
+                                                             Scalar* sums) {
+  multiply_in<WideTile>(depth, a, b, sums);
+}
+#endif
+
+/// Adds the sums of `count` rows to a column, or to nothing where it is `fresh`.
+template <class Scalar>
+[[gnu::always_inline]] inline void add_sums(const Scalar* sums, int count, bool fresh, Scalar* column) {
+  if (fresh) {
+    for (int p = 0; p < count; ++p) column[p] = Scalar{0} + sums[p];
+  } else {
+    for (int p = 0; p < count; ++p) column[p] += sums[p];
+  }
+}
+
+template <class Shape, class Scalar>
+void add_block(int rows, int columns, int depth, const Scalar* a, const Scalar* b, bool fresh, Scalar* c, int ldc) {
+  constexpr int kRows = Shape::template kRows<Scalar>;
+  constexpr int kColumns = Shape::kColumns;
+  Scalar sums[kRows * kColumns];
+  for (int j = 0; j < columns; j += kColumns) {
     for (int i = 0; i < rows; i += kRows) {
-      multiply_tile(depth, a + std::ptrdiff_t{i} * depth, b + std::ptrdiff_t{j} * depth, sums);
-      for (int q = 0; q < std::min(kTileColumns, columns - j); ++q) {
+      multiply_tile(Shape(), depth, a + std::ptrdiff_t{i} * depth, b + std::ptrdiff_t{j} * depth, sums);
+      for (int q = 0; q < std::min(kColumns, columns - j); ++q) {
         Scalar* column = c + std::ptrdiff_t{j + q} * ldc + i;
-        for (int p = 0; p < std::min(kRows, rows - i); ++p) column[p] += sums[q * kRows + p];
+        if (rows - i >= kRows) {
+          add_sums(sums + q * kRows, kRows, fresh, column);
+        } else {
+          add_sums(sums + q * kRows, rows - i, fresh, column);
+        }
       }
     }
   }
 }
 
-template <class Scalar>
-void multiply(Op op_a, Op op_b, int m, int n, int k, Scalar alpha, const Scalar* a, int lda, const Scalar* b, int ldb,
-              Scalar beta, Scalar* c, int ldc) {
-  for (int j = 0; j < n; ++j) {
+template <class Shape, class Scalar>
+void multiply_by(Op op_a, Op op_b, int m, int n, int k, Scalar alpha, const Scalar* a, int lda, const Scalar* b,
+                 int ldb, Scalar beta, Scalar* c, int ldc) {
+  const bool fresh = beta == Scalar{0} && alpha != Scalar{0} && k > 0;
+  for (int j = 0; j < n && !fresh; ++j) {
     Scalar* column = c + std::ptrdiff_t{j} * ldc;
     if (beta == Scalar{0}) {
       std::fill(column, column + m, Scalar{0});
@@ -115,11 +188,12 @@ void multiply(Op op_a, Op op_b, int m, int n, int k, Scalar alpha, const Scalar*
     }
   }
   if (alpha == Scalar{0}) return;
+  constexpr int kRows = Shape::template kRows<Scalar>;
   const auto rounded = [](int count, int width) { return (count + width - 1) / width * width; };
   const int depth = std::min(k, kDepth);
-  std::vector<Scalar> left(static_cast<std::size_t>(rounded(std::min(m, kTall), kTileRows<Scalar>)) *
+  std::vector<Scalar> left(static_cast<std::size_t>(rounded(std::min(m, kTall), kRows)) *
                            static_cast<std::size_t>(depth));
-  std::vector<Scalar> right(static_cast<std::size_t>(rounded(std::min(n, kWide), kTileColumns)) *
+  std::vector<Scalar> right(static_cast<std::size_t>(rounded(std::min(n, kWide), Shape::kColumns)) *
                             static_cast<std::size_t>(depth));
   const std::ptrdiff_t row_a = op_a == Op::none ? 1 : lda, inner_a = op_a == Op::none ? lda : 1;
   const std::ptrdiff_t inner_b = op_b == Op::none ? 1 : ldb, column_b = op_b == Op::none ? ldb : 1;
@@ -127,15 +201,25 @@ void multiply(Op op_a, Op op_b, int m, int n, int k, Scalar alpha, const Scalar*
     const int here = std::min(kDepth, k - l);
     for (int j = 0; j < n; j += kWide) {
       const int columns = std::min(kWide, n - j);
-      pack<Scalar>({b + l * inner_b + j * column_b, column_b, inner_b}, columns, here, kTileColumns, Scalar{1},
+      pack<Scalar>({b + l * inner_b + j * column_b, column_b, inner_b}, columns, here, Shape::kColumns, Scalar{1},
                    right.data());
       for (int i = 0; i < m; i += kTall) {
         const int rows = std::min(kTall, m - i);
-        pack<Scalar>({a + i * row_a + l * inner_a, row_a, inner_a}, rows, here, kTileRows<Scalar>, alpha, left.data());
-        add_block(rows, columns, here, left.data(), right.data(), c + i + std::ptrdiff_t{j} * ldc, ldc);
+        pack<Scalar>({a + i * row_a + l * inner_a, row_a, inner_a}, rows, here, kRows, alpha, left.data());
+        add_block<Shape>(rows, columns, here, left.data(), right.data(), fresh && l == 0,
+                         c + i + std::ptrdiff_t{j} * ldc, ldc);
       }
     }
   }
+}
+
+template <class Scalar>
+void multiply(Op op_a, Op op_b, int m, int n, int k, Scalar alpha, const Scalar* a, int lda, const Scalar* b, int ldb,
+              Scalar beta, Scalar* c, int ldc) {
+#ifdef SINEW_WIDE_TILE
+  if (has_wide_registers()) return multiply_by<WideTile>(op_a, op_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+#endif
+  multiply_by<UsualTile>(op_a, op_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
 
 template <class Matrix, class Scalar>

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 #include <random>
 
@@ -62,6 +64,48 @@ TEST(Gemm, AgreesWithEigenWhereTheInnerSizeTakesSeveralBlocks) {
   EXPECT_LT((C - 2 * A * B).cwiseAbs().maxCoeff(), 1e-12);
 }
 
+/// C += 0.7 A B as any kernel forms it: one product after another, one sum for 256 of the inner dimension; products
+/// rounded before they are added, or not.
+template <class Matrix>
+void add_plainly(const Matrix& A, const Matrix& B, bool rounded, Matrix& C) {
+  using Scalar = typename Matrix::Scalar;
+  for (Eigen::Index j = 0; j < C.cols(); ++j) {
+    for (Eigen::Index i = 0; i < C.rows(); ++i) {
+      for (Eigen::Index first = 0; first < A.cols(); first += 256) {
+        Scalar sum = 0;
+        for (Eigen::Index l = first; l < std::min<Eigen::Index>(A.cols(), first + 256); ++l) {
+          const Scalar a = static_cast<Scalar>(0.7) * A(i, l);
+          const volatile Scalar product = a * B(l, j);
+          sum = rounded ? sum + product : std::fma(a, B(l, j), sum);
+        }
+        C(i, j) += sum;
+      }
+    }
+  }
+}
+
+template <class Matrix>
+void expect_bits_of_plain_sums(Op op_a, Op op_b, Eigen::Index m, Eigen::Index n, Eigen::Index k) {
+  const auto A = random_matrix<Matrix>(m, k, 12);
+  const auto B = random_matrix<Matrix>(k, n, 13);
+  const auto before = random_matrix<Matrix>(m, n, 14);
+  Matrix C = before, fused = before, rounded = before;
+  gemm(op_a, op_b, static_cast<typename Matrix::Scalar>(0.7), op_a == Op::none ? A : Matrix(A.transpose()),
+       op_b == Op::none ? B : Matrix(B.transpose()), typename Matrix::Scalar{1}, C);
+  add_plainly(A, B, false, fused);
+  add_plainly(A, B, true, rounded);
+  EXPECT_TRUE(C == fused || C == rounded) << m << ' ' << n << ' ' << k;
+}
+
+TEST(Gemm, HasTheBitsOfPlainSumsWhateverTheRegisters) {
+  for (const Op op_a : {Op::none, Op::transpose}) {
+    for (const Op op_b : {Op::none, Op::transpose}) {
+      expect_bits_of_plain_sums<Eigen::MatrixXf>(op_a, op_b, 101, 47, 259);
+      expect_bits_of_plain_sums<Eigen::MatrixXd>(op_a, op_b, 101, 47, 259);
+      expect_bits_of_plain_sums<Eigen::MatrixXf>(op_a, op_b, 3, 5, 1);
+    }
+  }
+}
 TEST(Gemm, SameBitsForAnyThreadCount) {
   const Eigen::MatrixXf A = random_matrix<Eigen::MatrixXf>(150, 80, 6);
   const Eigen::MatrixXf B = random_matrix<Eigen::MatrixXf>(150, 3000, 7);

@@ -33,8 +33,29 @@ struct OneLane {
     f();
   }
   SINEW_TEXT void sync() const {}
+  /// Mostly nothing is below the bound, or what is lowest is allowed: that is found eight at a time.
   template <class Value, class Allowed>
   SINEW_TEXT Lowest lowest(int n, double bound, const Value& value, const Allowed& allowed) const {
+    constexpr int kTogether = 8;
+    double low[kTogether];
+    for (int l = 0; l < kTogether; ++l) low[l] = bound;
+    int first = 0;
+    for (; first + kTogether <= n; first += kTogether) {
+      for (int l = 0; l < kTogether; ++l) {
+        const double v = value(first + l);
+        low[l] = v < low[l] ? v : low[l];
+      }
+    }
+    double least = bound;
+    for (int l = 0; l < kTogether; ++l) least = low[l] < least ? low[l] : least;
+    for (int j = first; j < n; ++j) {
+      const double v = value(j);
+      least = v < least ? v : least;
+    }
+    if (!(least < bound)) return {bound, -1};
+    int at = 0;
+    while (at < n && !(value(at) == least)) ++at;
+    if (at < n && allowed(at)) return {least, at};
     Lowest best{bound, -1};
     for (int j = 0; j < n; ++j) {
       const double v = value(j);

@@ -13,6 +13,12 @@ namespace sinew::device {
 /// Products are rounded: reduced gradients below this, relative to G, are noise.
 constexpr double kNoise = 2e-7;
 
+/// Rounding of bounds, relative to G.
+constexpr double kBoundSlack = 1e-11;
+
+/// Supports of up to so many bones have bounds of what exchanges may gain.
+constexpr int kMostBounded = 16;
+
 /// The monomials xx yy zz xy xz yz x y z 1 of a rest position that quadratic forms of bones are given in.
 constexpr int kMonomials = 10;
 
@@ -436,6 +442,105 @@ class VertexProblem : private VertexSupport {
     });
   }
 
+  /// Upper bounds of what giving up each bone k of the support for any other one may gain, for a processor. With bone j
+  /// let in, the signs of weights ignored, everything follows from the support as it is: p_j the reduced gradient, σ_j
+  /// the squared distance of j's displacement to the span, z_kj how much of weight k it takes per unit, h_k the diagonal
+  /// of H⁻¹. Exchanging k for j then gains (h_k p_j² − 2 p_j w_k z_kj − w_k² σ_j) / (h_k σ_j + z_kj²); signs can only
+  /// take from that. `compute_gradient` came before.
+  SINEW_TEXT void bound_exchanges(double* most) {
+    constexpr int kBlock = 8;  // bones that are worked on together: n_ is a multiple of it
+    const int m = s_.count - 1;
+    const double scale = s_.scale;
+    const double* const last = row(m);
+    const int r = bones_of()[m];
+    const double corner = last[r];
+    double L[kMostBounded][kMostBounded], d[kMostBounded], shift[kMostBounded], h[kMostBounded];
+    const double* rows[kMostBounded];
+    for (int a = 0; a < m; ++a) {
+      rows[a] = row(a);
+      shift[a] = corner - rows[a][r];
+      double pivot = rows[a][bones_of()[a]] - last[bones_of()[a]] + shift[a];
+      for (int c = 0; c < a; ++c) {
+        double l = rows[c][bones_of()[a]] - last[bones_of()[a]] + shift[c];
+        for (int e = 0; e < c; ++e) l -= L[c][e] * L[a][e];
+        L[a][c] = l * d[c];
+        pivot -= L[a][c] * L[a][c];
+      }
+      if (!(pivot > 1e-10 * scale)) {
+        simplex::fill(most, s_.count, kHuge);
+        return;
+      }
+      d[a] = 1 / std::sqrt(pivot);
+    }
+    // h from the columns of L⁻¹; that of the eliminated bone is 1ᵀ H⁻¹ 1.
+    double sum[kMostBounded] = {};
+    for (int a = 0; a < m; ++a) {
+      double column[kMostBounded];
+      h[a] = 0;
+      for (int i = a; i < m; ++i) {
+        double value = i == a ? 1.0 : 0.0;
+        for (int c = a; c < i; ++c) value -= L[i][c] * column[c];
+        column[i] = value * d[i];
+        h[a] += column[i] * column[i];
+        sum[i] += column[i];
+      }
+    }
+    h[m] = 0;
+    for (int i = 0; i < m; ++i) h[m] += sum[i] * sum[i];
+    double mean = 0;
+    const double* const gradient = this->gradient();
+    for (int a = 0; a <= m; ++a) mean += weights()[a] * gradient[bones_of()[a]];
+    double* const fall = slope();  // −p
+    for (int j = 0; j < n_; ++j) fall[j] = j < bones_.count ? mean - gradient[j] : -1;
+    for (int a = 0; a <= m; ++a) fall[bones_of()[a]] = -1;
+    if (s_.banned >= 0) fall[s_.banned] = -1;
+    const double* const diagonal = this->diagonal();
+    double highest[kMostBounded][kBlock];
+    for (int k = 0; k <= m; ++k) simplex::fill(highest[k], kBlock, -kHuge);
+    for (int first = 0; first < n_; first += kBlock) {
+      double z[kMostBounded][kBlock], schur[kBlock], p[kBlock];
+      for (int l = 0; l < kBlock; ++l) p[l] = fall[first + l];
+      for (int l = 0; l < kBlock; ++l) schur[l] = diagonal[first + l] - 2 * last[first + l] + corner;
+      for (int a = 0; a < m; ++a) {
+        double* const z_a = z[a];
+        for (int l = 0; l < kBlock; ++l) z_a[l] = rows[a][first + l] - last[first + l] + shift[a];
+        for (int c = 0; c < a; ++c)
+          for (int l = 0; l < kBlock; ++l) z_a[l] -= L[a][c] * z[c][l];
+        for (int l = 0; l < kBlock; ++l) {
+          z_a[l] *= d[a];
+          schur[l] -= z_a[l] * z_a[l];
+        }
+      }
+      for (int l = 0; l < kBlock; ++l) z[m][l] = 1;
+      for (int a = m - 1; a >= 0; --a) {
+        double* const z_a = z[a];
+        for (int c = a + 1; c < m; ++c)
+          for (int l = 0; l < kBlock; ++l) z_a[l] -= L[c][a] * z[c][l];
+        for (int l = 0; l < kBlock; ++l) {
+          z_a[l] *= d[a];
+          z[m][l] -= z_a[l];
+        }
+      }
+      for (int l = 0; l < kBlock; ++l) schur[l] = schur[l] > 1e-9 * scale ? schur[l] : 1e-9 * scale;
+      for (int k = 0; k <= m; ++k) {
+        const double w = weights()[k];
+        const double h_k = h[k];
+        double* const high = highest[k];
+        for (int l = 0; l < kBlock; ++l) {
+          const double gain = (h_k * p[l] * p[l] + 2 * p[l] * w * z[k][l] - w * w * schur[l]) /
+                              (h_k * schur[l] + z[k][l] * z[k][l]);
+          const double counts = p[l] > 0 ? gain : -kHuge;
+          high[l] = high[l] > counts ? high[l] : counts;
+        }
+      }
+    }
+    for (int k = 0; k <= m; ++k) {
+      most[k] = highest[k][0];
+      for (int l = 1; l < kBlock; ++l) most[k] = larger(most[k], highest[k][l]);
+      most[k] += kBoundSlack * scale;
+    }
+  }
+
   /// The best exchange of one bone for another, found by trying to leave out each in turn; undone unless it pays.
   SINEW_TEXT bool exchange() {
     const int n = s_.count;
@@ -451,7 +556,11 @@ class VertexProblem : private VertexSupport {
           [&](int j) { return j != s_.banned && j != bones_of()[0]; });
       if (alone.index >= 0) best = alone.value, out = 0, in = alone.index;
     }
+    double most[kMostBounded];
+    const bool bounded = !Lanes::kHolds && n > 1 && n <= kMostBounded;
+    if (bounded) bound_exchanges(most);
     for (int k = 0; k < n && n > 1; ++k) {
+      if (bounded && before - most[k] >= best) continue;
       lanes_.alone([&] { solve_without(k); });
       find_gains(s_.kept);
       lanes_.alone([&] {

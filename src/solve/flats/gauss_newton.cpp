@@ -27,6 +27,7 @@ struct Linearisation {
   Eigen::MatrixXf gradient;  // m×r: sum x̂ residualᵀ
   VertexBlocks<float> X;     // m columns: x̂ = Wᵀ x
   VertexBlocks<float> rest;  // 4 columns
+  VertexBlocks<float> factor;  // of the fit, rounded: products read it twice
 };
 
 Eigen::MatrixXd sum_matrices(std::size_t blocks, int threads, Eigen::Index rows, Eigen::Index columns,
@@ -70,6 +71,13 @@ void linearise(const FlatProblem& problem, const Eigen::MatrixXd& theta, const F
     for (std::size_t b = 0; b < blocks; ++b)
       for (std::size_t i = 0; i < 4 * kBlock; ++i) at.rest.block(b)[i] = static_cast<float>(problem.rest.block(b)[i]);
   }
+  if (at.factor.vertex_count() != problem.vertices || at.factor.columns() != fit.factor.columns())
+    at.factor = VertexBlocks<float>(problem.vertices, fit.factor.columns());
+  parallel_for(blocks, 1, threads, [&](std::size_t begin, std::size_t end) {
+    const std::size_t numbers = kBlock * static_cast<std::size_t>(fit.factor.columns());
+    for (std::size_t b = begin; b < end; ++b)
+      for (std::size_t i = 0; i < numbers; ++i) at.factor.block(b)[i] = static_cast<float>(fit.factor.block(b)[i]);
+  });
   const Eigen::MatrixXd gradient =
       sum_matrices(blocks, threads, width, problem.rank, [&](std::size_t b, Eigen::MatrixXd& part) {
         std::vector<double> X;
@@ -101,7 +109,7 @@ Eigen::MatrixXf direct_product(const Linearisation& at, const FlatFit& fit, cons
         gemm_block(Op::none, Op::transpose, m, columns, r, 1.0F, image.data(), m, at.B.data(), columns, 0.0F,
                    wide.data(), m);
         contract_block(at.rest.block(b), wide.data(), directions, s.data());
-        solve_block(fit.factor.block(b), directions, s.data());
+        solve_block_in_float(at.factor.block(b), directions, s.data());
         expand_block(at.rest.block(b), s.data(), directions, wide.data());
         gemm_block(Op::none, Op::none, m, r, columns, -1.0F, wide.data(), m, at.B.data(), columns, 1.0F, image.data(),
                    m);
@@ -129,7 +137,7 @@ Eigen::MatrixXf product(const Linearisation& at, const FlatFit& fit, const Eigen
         gemm_block(Op::none, Op::none, m, wide_columns, kept, 1.0F, at.X.block(b), m, K.data(), kept, 0.0F, wide.data(),
                    m);
         contract_block(at.rest.block(b), wide.data(), directions, s.data());
-        solve_block(fit.factor.block(b), directions, s.data());
+        solve_block_in_float(at.factor.block(b), directions, s.data());
         expand_block(at.rest.block(b), s.data(), directions, wide.data());
         Eigen::MatrixXf sum(kept, wide_columns);
         gemm_block(Op::transpose, Op::none, kept, wide_columns, m, 1.0F, at.X.block(b), m, wide.data(), m, 0.0F,

@@ -1,6 +1,7 @@
 #include "solve/flats/kernels.h"
 
 #include <cmath>
+#include <cstring>
 #include <vector>
 
 #include "math/decompositions.h"
@@ -83,6 +84,73 @@ void solve_block(const double* factor, int directions, T* z) {
       }
     }
   }
+}
+
+namespace {
+
+using Float8 = float __attribute__((vector_size(32)));
+
+[[gnu::always_inline]] inline Float8 eight(const float* from) {
+  Float8 value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+
+/// Sixteen vertices: two groups of eight keep two sums each.
+void solve_two_groups(const float* L, std::size_t pairs, int directions, float* w, float* z) {
+  const float* const M = L + pairs * kLanes;
+  const auto at = [](int j, int k) { return (static_cast<std::size_t>(j * (j + 1) / 2 + k)) * kLanes; };
+  float* const v = w + static_cast<std::size_t>(directions) * kLanes;
+  const auto keep = [&](int j, const Float8& first, const Float8& second) {
+    std::memcpy(w + at(0, j), &first, sizeof first);
+    std::memcpy(v + at(0, j), &second, sizeof second);
+  };
+  for (int j = 0; j < directions; ++j) {
+    Float8 a = {}, b = {}, c = {}, d = {};
+    int k = 0;
+    for (; k + 1 < j; k += 2) {
+      a += eight(L + at(j, k)) * eight(w + at(0, k));
+      b += eight(M + at(j, k)) * eight(v + at(0, k));
+      c += eight(L + at(j, k + 1)) * eight(w + at(0, k + 1));
+      d += eight(M + at(j, k + 1)) * eight(v + at(0, k + 1));
+    }
+    if (k < j) {
+      a += eight(L + at(j, k)) * eight(w + at(0, k));
+      b += eight(M + at(j, k)) * eight(v + at(0, k));
+    }
+    const float* const right = z + static_cast<std::size_t>(j) * kBlock;
+    keep(j, (eight(right) - (a + c)) * eight(L + at(j, j)), (eight(right + kLanes) - (b + d)) * eight(M + at(j, j)));
+  }
+  for (int j = directions - 1; j >= 0; --j) {
+    Float8 a = {}, b = {}, c = {}, d = {};
+    int k = j + 1;
+    for (; k + 1 < directions; k += 2) {
+      a += eight(L + at(k, j)) * eight(w + at(0, k));
+      b += eight(M + at(k, j)) * eight(v + at(0, k));
+      c += eight(L + at(k + 1, j)) * eight(w + at(0, k + 1));
+      d += eight(M + at(k + 1, j)) * eight(v + at(0, k + 1));
+    }
+    if (k < directions) {
+      a += eight(L + at(k, j)) * eight(w + at(0, k));
+      b += eight(M + at(k, j)) * eight(v + at(0, k));
+    }
+    const Float8 first = (eight(w + at(0, j)) - (a + c)) * eight(L + at(j, j));
+    const Float8 second = (eight(v + at(0, j)) - (b + d)) * eight(M + at(j, j));
+    keep(j, first, second);
+    float* const out = z + static_cast<std::size_t>(j) * kBlock;
+    std::memcpy(out, &first, sizeof first);
+    std::memcpy(out + kLanes, &second, sizeof second);
+  }
+}
+
+}  // namespace
+
+void solve_block_in_float(const float* factor, int directions, float* z) {
+  static_assert(kBlock % (2 * kLanes) == 0);
+  const std::size_t pairs = static_cast<std::size_t>(directions * (directions + 1) / 2);
+  std::vector<float> scratch(2 * static_cast<std::size_t>(directions) * kLanes);
+  for (std::size_t first = 0; first < kBlock; first += 2 * kLanes)
+    solve_two_groups(factor + first * pairs, pairs, directions, scratch.data(), z + first);
 }
 
 template <class T>

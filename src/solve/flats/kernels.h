@@ -23,6 +23,9 @@ void unpack_factor(const double* factor, int directions, std::size_t vertex, Eig
 template <class T>
 void solve_block(const double* factor, int directions, T* z);
 
+/// The same in float, with the factor rounded to it: for steps whose direction needs few digits.
+void solve_block_in_float(const float* factor, int directions, float* z);
+
 /// q_k = sum_c u_c wide(4k + c).
 template <class T>
 void contract_block(const T* u, const T* wide, int directions, T* q);

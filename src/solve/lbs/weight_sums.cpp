@@ -1,5 +1,7 @@
 #include "solve/lbs/weight_sums.h"
 
+#include <algorithm>
+
 #include "core/index.h"
 #include "math/gemm.h"
 #include "math/lanes.h"
@@ -20,6 +22,8 @@ SumBuilder::SumBuilder(std::size_t rows, int bones, SumsPart& part)
 
 void SumBuilder::add(const float* y, const Eigen::Vector3d& u, std::span<const double, kMonomials> monomials,
                      const int* bones, const double* weights, int count, double importance) {
+  double here[kMonomials];  // known to lie apart from the sums
+  std::copy(monomials.begin(), monomials.end(), here);
   for (int a = 0; a < count; ++a) {
     const auto bone = static_cast<std::size_t>(bones[a]);
     const double own = importance * weights[a];
@@ -28,7 +32,7 @@ void SumBuilder::add(const float* y, const Eigen::Vector3d& u, std::span<const d
       if (bones[b] < bones[a]) continue;
       double* s = part_.S.data() + (bone * bones_ + static_cast<std::size_t>(bones[b])) * kMonomials;
       const double w = own * weights[b];
-      for (std::size_t m = 0; m < kMonomials; ++m) s[m] += w * monomials[m];
+      for (std::size_t m = 0; m < kMonomials; ++m) s[m] += w * here[m];
     }
   }
 }
