@@ -168,16 +168,15 @@ SolveEstimate estimate_paged(std::string_view method, const SolveSize& size, dou
   SolveEstimate out = estimate_solve(method, size);
   if (!solves_paged(method)) return out;
   const Numbers n = numbers_of(size);
-  const double learnt =
-      method == "flats" ? 0 : 12 * n.F * std::min(n.V, kBasisVertices) + 3 * n.F * kBasisColumns * 40;
+  const double learnt = method == "flats" ? 0 : 12 * n.F * std::min(n.V, kBasisVertices) + 3 * n.F * kBasisColumns * 40;
   const double searched = method == "ssdr" && size.quality == Quality::best ? 20 * n.F * std::min(n.V, kSearchVertices)
                           : method == "skeleton"                            ? 42 * std::min(n.F, kSketchFrames) * n.V
                                                                             : 0;
   const double solved = out.bytes - of_frames(method, n, size) + learnt + searched;
   const double evaluated = kProgram + (500 + 100 * size.threads) * n.V;
   out.bytes = std::max(solved, evaluated) + memory;
-  // Reading, T₀ and the trajectories, what they are in the basis or not, evaluation. Flats: two measure, two reduce, one
-  // fits the model, whose error is measured for each of a few simplices.
+  // Reading, T₀ and the trajectories, what they are in the basis or not, evaluation. Flats: two measure, two reduce,
+  // one fits the model, whose error is measured for each of a few simplices.
   out.passes = method == "kavan" ? 14 : method == "flats" ? 8 : 4;
   out.scratch = (method == "kavan" ? 2 : size.symmetric ? 4 : 1) * n.frames;
   return out;

@@ -189,8 +189,8 @@ TEST_F(Mpi, WhenOneIsInterruptedAllStopAndAnotherNumberOfThemGoesOn) {
 
 TEST_F(Mpi, WhatTheyCannotShareIsRefusedByOneSentence) {
   const std::set<std::string> before = files();
-  for (const std::vector<std::string>& options : std::vector<std::vector<std::string>>{
-           {"--method", "sma"}, {"--surface", "1"}, {"--corrections", "5"}}) {
+  for (const std::vector<std::string>& options :
+       std::vector<std::vector<std::string>>{{"--method", "sma"}, {"--surface", "1"}, {"--corrections", "5"}}) {
     std::vector<std::string> command{"solve", "walk.pc2", "-o", "rig.glb"};
     command.insert(command.end(), options.begin(), options.end());
     const Result result = run_processes(3, command);
@@ -226,8 +226,8 @@ TEST_F(Mpi, ThePlainProgramBecomesOneOfThemForASolve) {
 
 TEST_F(Mpi, ProcessesThatWereAskedForDifferentThingsAreRefused) {
   const std::set<std::string> before = files();
-  const Result result = run_processes(1, {"solve", "walk.pc2", "-o", "a.glb", ":", "-n", "2", SINEW_MPI_PROGRAM, "solve",
-                                          "walk.pc2", "-o", "b.glb"});
+  const Result result = run_processes(
+      1, {"solve", "walk.pc2", "-o", "a.glb", ":", "-n", "2", SINEW_MPI_PROGRAM, "solve", "walk.pc2", "-o", "b.glb"});
   EXPECT_EQ(result.status, 2) << result.err;
   EXPECT_NE(result.err.find("the same command line"), std::string::npos) << result.err;
   EXPECT_EQ(files(), before);

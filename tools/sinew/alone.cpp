@@ -25,14 +25,15 @@ int number_in(std::initializer_list<const char*> variables, int otherwise) {
   return otherwise;
 }
 
-/// Several of this program that mpiexec started to solve one thing would each solve it all: they become sinew-mpi, which
-/// is beside it where it was built.
+/// Several of this program that mpiexec started to solve one thing would each solve it all: they become sinew-mpi,
+/// which is beside it where it was built.
 void hand_over(char** argv) {
   std::error_code none;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", none);
   execv((self.parent_path() / "sinew-mpi").c_str(), argv);
   if (number_in({"PMI_RANK", "OMPI_COMM_WORLD_RANK"}, 0) == 0)
-    fmt::print(stderr, "sinew: mpiexec starts several processes, but there is no sinew-mpi beside {}: build with SINEW_MPI\n",
+    fmt::print(stderr,
+               "sinew: mpiexec starts several processes, but there is no sinew-mpi beside {}: build with SINEW_MPI\n",
                self.string());
   std::_Exit(2);
 }

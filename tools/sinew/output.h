@@ -61,9 +61,9 @@ struct Written {
   std::uintmax_t bytes = 0;
 };
 
-/// Errors of written.rig, which was read from `file`, and where players interpolate those half-way between the keys: not
-/// for two layers and single frames. `match`: whose vertices in the file those of the sequence are, where they are not in
-/// its order.
+/// Errors of written.rig, which was read from `file`, and where players interpolate those half-way between the keys:
+/// not for two layers and single frames. `match`: whose vertices in the file those of the sequence are, where they are
+/// not in its order.
 void evaluate_file(const std::filesystem::path& file, const VertexMatch* match, const Sequence& sequence, int threads,
                    Written& written);
 

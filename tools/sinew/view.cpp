@@ -40,7 +40,7 @@ bool has_no_rig(const Error& error) {
   return std::string_view(error.what()).find("no rig") != std::string_view::npos;
 }
 
-constexpr double kLargePage = 32e6;      // bytes, from which the page's size is worth a word
+constexpr double kLargePage = 32e6;     // bytes, from which the page's size is worth a word
 constexpr double kMostOfPaged = 256e6;  // of an original that memory has no room for
 
 /// The file as the page takes it. What the page could not show is refused here, with what is wrong with it.

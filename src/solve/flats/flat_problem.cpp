@@ -18,8 +18,7 @@ namespace {
 /// Homogeneous rest positions, scaled: V×4.
 Eigen::MatrixXd scaled_rest(const Sequence& sequence, const Eigen::Vector3d& center, double scale) {
   Eigen::MatrixXd rest(index(sequence.vertex_count()), 4);
-  rest.leftCols<3>() =
-      (sequence.rest.positions.transpose().cast<double>().rowwise() - center.transpose()) / scale;
+  rest.leftCols<3>() = (sequence.rest.positions.transpose().cast<double>().rowwise() - center.transpose()) / scale;
   rest.col(3).setOnes();
   return rest;
 }

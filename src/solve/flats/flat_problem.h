@@ -44,8 +44,8 @@ struct FlatProblem {
   double e_rms(double sum_of_squares) const;
 };
 
-/// What two passes over a sequence tell of its frames: where they are in the coordinates of a flat problem, and in which
-/// directions they spread. The frames may lie in a file, and be shared by ranks.
+/// What two passes over a sequence tell of its frames: where they are in the coordinates of a flat problem, and in
+/// which directions they spread. The frames may lie in a file, and be shared by ranks.
 struct FlatFrames {
   const Sequence* sequence = nullptr;  // outlives this
   double floor = 0;                    // these four as in FlatProblem

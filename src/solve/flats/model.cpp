@@ -234,9 +234,8 @@ Rig flat_rig(const FlatProblem& problem, const FlatModel& model, const Sequence&
     for (std::size_t i = 0; i < few.count; ++i)
       for (Eigen::Index j = 0; j < h; ++j)
         for (Eigen::Index c = 0; c < 4; ++c)
-          X(static_cast<Eigen::Index>(i), 4 * j + c) =
-              model.weights(j, static_cast<Eigen::Index>(few.first + i)) *
-              problem.rest(few.first + i, static_cast<std::size_t>(c));
+          X(static_cast<Eigen::Index>(i), 4 * j + c) = model.weights(j, static_cast<Eigen::Index>(few.first + i)) *
+                                                       problem.rest(few.first + i, static_cast<std::size_t>(c));
     gemm(Op::transpose, Op::none, 1.0, X, few.scaled(problem.center, problem.scale), 1.0, sum, threads);
   });
   const Eigen::MatrixXd W = whitening(sums.S);
