@@ -124,7 +124,71 @@ class FromAverage {
   double squares_ = 0;
 };
 
-Errors evaluate_with(const Posers& posers, const Sequence& sequence, int threads) {
+/// Errors of a rig half-way between frames, of which some are shown at a time, in order.
+class HalfwayErrors {
+ public:
+  HalfwayErrors(const Rig& halfway, const Sequence& sequence) : halfway_(halfway), sequence_(sequence) {
+    for (std::size_t f = 0; f + 1 < sequence.frame_count(); ++f)
+      if (std::none_of(sequence.clips.begin(), sequence.clips.end(),
+                       [&](const Clip& clip) { return clip.first_frame == f + 1; }))
+        before_.push_back(f);
+    if (before_.empty()) return;
+    if (halfway.vertex_count() != sequence.vertex_count() || halfway.frame_count() != before_.size())
+      throw Error(ErrorKind::input,
+                  fmt::format("rig: {} vertices at {} places between keys, {} has {} at {}", halfway.vertex_count(),
+                              halfway.frame_count(), sequence.name, sequence.vertex_count(), before_.size()));
+    squares_.resize(before_.size(), 0);
+    largest_.resize(before_.size(), 0);
+  }
+
+  /// Frames first, first + 1, …, which follow those of the last call.
+  void add(const std::vector<ConstPointsMap>& frames, std::size_t first, int threads) {
+    const std::size_t start = done_;
+    while (done_ < before_.size() && before_[done_] + 1 < first + frames.size()) ++done_;
+    parallel_for(done_ - start, 1, threads, [&](std::size_t begin, std::size_t end) {
+      Points posed(3, index(sequence_.vertex_count()));
+      for (std::size_t i = start + begin; i < start + end; ++i) {
+        pose(halfway_, i, posed);
+        const std::size_t f = before_[i];
+        const ConstPointsMap from = f < first ? ConstPointsMap(last_.data(), 3, last_.cols()) : frames[f - first];
+        const ConstPointsMap& to = frames[f + 1 - first];
+        for (Eigen::Index v = 0; v < posed.cols(); ++v) {
+          const Eigen::Vector3d middle = 0.5 * (from.col(v).cast<double>() + to.col(v).cast<double>());
+          const double d = (posed.col(v).cast<double>() - middle).squaredNorm();
+          squares_[i] += d;
+          largest_[i] = std::max(largest_[i], d);
+        }
+      }
+    });
+    if (done_ < before_.size()) last_ = frames.back();
+  }
+
+  ErrorsBetween errors() const {
+    ErrorsBetween out;
+    out.places = before_.size();
+    if (before_.empty()) return out;
+    double sum = 0;
+    for (const double s : squares_) sum += s;
+    const double diagonal = bounding_box_diagonal(sequence_.rest.positions);
+    const double percent = 100 / (diagonal > 0 ? diagonal : 1);
+    const double count = static_cast<double>(before_.size()) * static_cast<double>(sequence_.vertex_count());
+    out.rmse_percent = percent * std::sqrt(sum / count);
+    out.max_percent = percent * std::sqrt(*std::max_element(largest_.begin(), largest_.end()));
+    return out;
+  }
+
+ private:
+  const Rig& halfway_;
+  const Sequence& sequence_;
+  std::vector<std::size_t> before_;  // frames that another of the same clip follows
+  std::size_t done_ = 0;             // of them
+  std::vector<double> squares_;
+  std::vector<double> largest_;
+  Points last_;  // the last frame that was shown
+};
+
+/// `halfway`: what looks at the same frames in the same pass; null: nothing.
+Errors evaluate_with(const Posers& posers, const Sequence& sequence, int threads, HalfwayErrors* halfway = nullptr) {
   const std::size_t frames = sequence.frame_count();
   const std::size_t vertices = sequence.vertex_count();
   const std::vector<Index> triangles = triangles_of(sequence.rest);
@@ -141,6 +205,7 @@ Errors evaluate_with(const Posers& posers, const Sequence& sequence, int threads
     std::vector<ConstPointsMap> shown;
     for (std::size_t i = 0; i < block.size(); ++i) shown.push_back(sequence.frames[first + i]);
     deviation.add(shown, threads);
+    if (halfway != nullptr) halfway->add(shown, first, threads);
     parallel_for(block.size(), 1, threads, [&](std::size_t begin, std::size_t end) {
       Points posed(3, index(vertices));
       Points played(3, posers.normals ? index(vertices) : 0);
@@ -193,15 +258,26 @@ void check_counts(const char* what, std::size_t vertices, std::size_t frames, co
     throw Error(ErrorKind::input, fmt::format("{}: no vertices or no frames to compare", what));
 }
 
-}  // namespace
-
-Errors evaluate(const Rig& rig, const Sequence& sequence, int threads) {
+Errors evaluate_rig(const Rig& rig, const Sequence& sequence, int threads, HalfwayErrors* halfway) {
   check_counts("rig", rig.vertex_count(), rig.frame_count(), sequence);
   const Points rest =
       vertex_areas(rig.rest.positions, triangles_of(rig.rest), nullptr).colwise().normalized().cast<float>();
   return evaluate_with({[&](std::size_t frame, Points& out) { pose(rig, frame, out); },
                         [&](std::size_t frame, Points& out) { pose_normals(rig, frame, rest, out); }},
-                       sequence, threads);
+                       sequence, threads, halfway);
+}
+
+}  // namespace
+
+Errors evaluate(const Rig& rig, const Sequence& sequence, int threads) {
+  return evaluate_rig(rig, sequence, threads, nullptr);
+}
+
+Errors evaluate(const Rig& rig, const Rig& halfway, const Sequence& sequence, ErrorsBetween& between, int threads) {
+  HalfwayErrors beside(halfway, sequence);
+  const Errors errors = evaluate_rig(rig, sequence, threads, &beside);
+  between = beside.errors();
+  return errors;
 }
 
 Errors evaluate(const Frames& posed, const Sequence& sequence, int threads) {
@@ -210,42 +286,14 @@ Errors evaluate(const Frames& posed, const Sequence& sequence, int threads) {
 }
 
 ErrorsBetween evaluate_between(const Rig& halfway, const Sequence& sequence, int threads) {
-  std::vector<std::size_t> before;  // frames that another of the same clip follows
-  for (std::size_t f = 0; f + 1 < sequence.frame_count(); ++f)
-    if (std::none_of(sequence.clips.begin(), sequence.clips.end(),
-                     [&](const Clip& clip) { return clip.first_frame == f + 1; }))
-      before.push_back(f);
-  ErrorsBetween out;
-  out.places = before.size();
-  if (before.empty()) return out;
-  if (halfway.vertex_count() != sequence.vertex_count() || halfway.frame_count() != before.size())
-    throw Error(ErrorKind::input,
-                fmt::format("rig: {} vertices at {} places between keys, {} has {} at {}", halfway.vertex_count(),
-                            halfway.frame_count(), sequence.name, sequence.vertex_count(), before.size()));
-  std::vector<double> squares(before.size(), 0);
-  std::vector<double> largest(before.size(), 0);
-  parallel_for(before.size(), 1, threads, [&](std::size_t begin, std::size_t end) {
-    Points posed(3, index(sequence.vertex_count()));
-    for (std::size_t i = begin; i < end; ++i) {
-      pose(halfway, i, posed);
-      const auto from = sequence.frames[before[i]];
-      const auto to = sequence.frames[before[i] + 1];
-      for (Eigen::Index v = 0; v < posed.cols(); ++v) {
-        const Eigen::Vector3d middle = 0.5 * (from.col(v).cast<double>() + to.col(v).cast<double>());
-        const double d = (posed.col(v).cast<double>() - middle).squaredNorm();
-        squares[i] += d;
-        largest[i] = std::max(largest[i], d);
-      }
-    }
-  });
-  double sum = 0;
-  for (const double s : squares) sum += s;
-  const double diagonal = bounding_box_diagonal(sequence.rest.positions);
-  const double percent = 100 / (diagonal > 0 ? diagonal : 1);
-  const double count = static_cast<double>(before.size()) * static_cast<double>(sequence.vertex_count());
-  out.rmse_percent = percent * std::sqrt(sum / count);
-  out.max_percent = percent * std::sqrt(*std::max_element(largest.begin(), largest.end()));
-  return out;
+  HalfwayErrors errors(halfway, sequence);
+  for (std::size_t first = 0; first < sequence.frame_count(); first += kBlock) {
+    std::vector<ConstPointsMap> shown;
+    for (std::size_t f = first; f < std::min(first + kBlock, sequence.frame_count()); ++f)
+      shown.push_back(sequence.frames[f]);
+    errors.add(shown, first, threads);
+  }
+  return errors.errors();
 }
 
 double e_rms_of(double sum_of_squares, std::size_t vertices, std::size_t frames, double radius) {

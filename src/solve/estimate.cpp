@@ -20,6 +20,7 @@ constexpr double kBasisVertices = 3000;   // whose trajectories a basis is learn
 constexpr double kBasisColumns = 192;     // that are tried for it
 constexpr double kSketchFrames = 110;     // frames that a skeleton is looked for in
 constexpr double kPartsVertices = 8.4e6;  // up to which sums are those of 32 parts, more beyond (src/core/ranks.cpp)
+constexpr double kFlatDirections = 200;   // of the frames, more than which flats hardly ever needs
 constexpr double kFreeBytes = 101e6;      // frames of which a copy is kept (src/solve/problem.cpp)
 
 /// A size in floating point, for formulas.
@@ -69,9 +70,16 @@ SolveEstimate ssdr(const Numbers& n, Quality quality) {
   return out;
 }
 
+/// Coordinates of the vertices in the directions that are kept of the frames, their maps and residuals; and products of
+/// the frames.
+double flat_bytes(const Numbers& n) {
+  const double directions = std::min(3 * n.F, kFlatDirections);
+  return 44 * directions * n.V + 400 * n.F * n.F;
+}
+
 SolveEstimate flats(const Numbers& n, Quality quality) {
   SolveEstimate out;
-  out.bytes = common_bytes(n) + 20e6 + 12 * n.frames + 8 * n.V * (10 * n.B + n.B * n.B);
+  out.bytes = common_bytes(n) + 20e6 + n.frames + flat_bytes(n) + 8 * n.V * (10 * n.B + n.B * n.B);
   const double balanced = 1.2e-6 * n.V * n.B * n.B * (1 + n.F / 250) + 1e-7 * n.F * n.V;
   out.seconds = quality == Quality::fast       ? 0.3 * balanced
                 : quality == Quality::balanced ? balanced
@@ -122,6 +130,7 @@ double of_frames(std::string_view method, const Numbers& n, const SolveSize& siz
   if (method == "ssdr") return problem_bytes(n, size.quality);
   if (method == "kavan") return problem_bytes(n, size.quality) + 2 * n.frames;
   if (method == "skeleton") return (size.symmetric ? 8 : 3.5) * n.frames;
+  if (method == "flats") return n.frames;
   return 2.2 * n.frames;
 }
 
@@ -152,22 +161,23 @@ SolveEstimate estimate_solve(std::string_view method, const SolveSize& size) {
 }
 
 bool solves_paged(std::string_view method) {
-  return method == "ssdr" || method == "kavan" || method == "skeleton" || method == "clusters";
+  return method != "sma";
 }
 
 SolveEstimate estimate_paged(std::string_view method, const SolveSize& size, double memory) {
   SolveEstimate out = estimate_solve(method, size);
   if (!solves_paged(method)) return out;
   const Numbers n = numbers_of(size);
-  const double learnt = 12 * n.F * std::min(n.V, kBasisVertices) + 3 * n.F * kBasisColumns * 40;
+  const double learnt = method == "flats" ? 0 : 12 * n.F * std::min(n.V, kBasisVertices) + 3 * n.F * kBasisColumns * 40;
   const double searched = method == "ssdr" && size.quality == Quality::best ? 20 * n.F * std::min(n.V, kSearchVertices)
                           : method == "skeleton"                            ? 42 * std::min(n.F, kSketchFrames) * n.V
                                                                             : 0;
   const double solved = out.bytes - of_frames(method, n, size) + learnt + searched;
   const double evaluated = kProgram + (500 + 100 * size.threads) * n.V;
   out.bytes = std::max(solved, evaluated) + memory;
-  // Reading, T₀ and the trajectories, what they are in the basis or not, evaluation at the keys and between them.
-  out.passes = method == "kavan" ? 15 : 5;
+  // Reading, T₀ and the trajectories, what they are in the basis or not, evaluation. Flats: two measure, two reduce,
+  // one fits the model, whose error is measured for each of a few simplices.
+  out.passes = method == "kavan" ? 14 : method == "flats" ? 8 : 4;
   out.scratch = (method == "kavan" ? 2 : size.symmetric ? 4 : 1) * n.frames;
   return out;
 }

@@ -361,7 +361,9 @@ SolveEstimate estimate(const Sequence& sequence, const SolveRequest& request) {
   if (request.start != Start::flats) return out;
   size.influences = 0;
   size.quality = Quality::fast;
-  const SolveEstimate start = estimate_solve("flats", size);
+  const SolveEstimate start = paging != nullptr ? estimate_paged("flats", size, static_cast<double>(paging->memory))
+                                                : estimate_solve("flats", size);
+  out.passes += paging != nullptr ? 3 : 0;
   out.bytes = std::max(out.bytes, start.bytes);
   out.seconds += start.seconds;
   out.cpu_seconds += start.cpu_seconds;

@@ -289,6 +289,9 @@ TEST_F(FirstSteps, APageIsMadeOnlyOfWhatItCanShowAndAsSmallAsAsked) {
   EXPECT_LT(size_of({"--max-size", std::to_string(whole - 3 * frames / 4)}), half);
   const Result none = run({"view", "r.glb", "walk.pc2", "-o", "page.html", "--max-size", "1K"});
   EXPECT_EQ(none.status, 2);
+  // Of frames that stay in their file the page takes a few by itself.
+  ASSERT_EQ(run({"view", "r.glb", "-o", "alone.html"}).status, 0);
+  EXPECT_LT(size_of({"--memory-limit", "64K"}), fs::file_size(folder_ / "alone.html") + (64 << 10) / 8);
 }
 
 TEST_F(FirstSteps, APageTakesOfTheOriginalWhatTheRigWasMadeFrom) {

@@ -30,8 +30,8 @@ class Mpi : public Program {
   }
 
   /// Starts processes with the same arguments.
-  pid_t start_processes(int count, std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), {"-n", std::to_string(count), SINEW_MPI_PROGRAM});
+  pid_t start_processes(int count, std::vector<std::string> arguments, const char* program = SINEW_MPI_PROGRAM) {
+    arguments.insert(arguments.begin(), {"-n", std::to_string(count), program});
     const auto prepare =
         [] {  // OpenMPI asks for words where there are more processes than cores, and for the root user
           setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
@@ -41,8 +41,8 @@ class Mpi : public Program {
     return start(arguments, prepare, SINEW_MPIEXEC);
   }
 
-  Result run_processes(int count, const std::vector<std::string>& arguments) {
-    return finish(start_processes(count, arguments));
+  Result run_processes(int count, const std::vector<std::string>& arguments, const char* program = SINEW_MPI_PROGRAM) {
+    return finish(start_processes(count, arguments, program));
   }
 
   /// The processes of the program that `launcher` has started.
@@ -82,6 +82,7 @@ TEST_F(Mpi, OneToFourProcessesWriteTheBytesOfTheProgram) {
       {"--bones", "9", "--quality", "fast", "--smoothness", "0.01"},
       {"--method", "kavan", "--bones", "8", "--quality", "fast"},
       {"--skeleton", "--bones", "8", "--quality", "fast"},
+      {"--method", "flats", "--bones", "6", "--quality", "fast"},
   };
   for (const std::vector<std::string>& options : solves) {
     std::vector<std::string> command{"solve", "creature.pc2", "--threads", "1", "-o", "alone.glb"};
@@ -188,8 +189,8 @@ TEST_F(Mpi, WhenOneIsInterruptedAllStopAndAnotherNumberOfThemGoesOn) {
 
 TEST_F(Mpi, WhatTheyCannotShareIsRefusedByOneSentence) {
   const std::set<std::string> before = files();
-  for (const std::vector<std::string>& options : std::vector<std::vector<std::string>>{
-           {"--method", "flats"}, {"--method", "sma"}, {"--start", "flats"}, {"--corrections", "5"}}) {
+  for (const std::vector<std::string>& options :
+       std::vector<std::vector<std::string>>{{"--method", "sma"}, {"--surface", "1"}, {"--corrections", "5"}}) {
     std::vector<std::string> command{"solve", "walk.pc2", "-o", "rig.glb"};
     command.insert(command.end(), options.begin(), options.end());
     const Result result = run_processes(3, command);
@@ -198,6 +199,37 @@ TEST_F(Mpi, WhatTheyCannotShareIsRefusedByOneSentence) {
     ASSERT_NE(at, std::string::npos) << result.err;
     EXPECT_EQ(result.err.find("several processes", at + 1), std::string::npos) << result.err;
   }
+  EXPECT_EQ(files(), before);
+}
+
+TEST_F(Mpi, ThePlainProgramBecomesOneOfThemForASolve) {
+  const std::vector<std::string> solve{"solve", "walk.pc2", "--threads", "1", "--bones", "5", "--json", "-o"};
+  const auto to = [&](const std::string& file) {
+    std::vector<std::string> command = solve;
+    command.push_back(file);
+    return command;
+  };
+  ASSERT_EQ(run(to("alone.glb")).status, 0);
+  const Result result = run_processes(3, to("together.glb"), SINEW_PROGRAM);
+  ASSERT_EQ(result.status, 0) << result.err;
+  EXPECT_EQ(json::parse(result.out)["ranks"]["count"], 3);
+  EXPECT_EQ(text_of(folder_ / "together.glb"), text_of(folder_ / "alone.glb"));
+  // Where nobody can join them they would each write the same file.
+  fs::create_directory(folder_ / "elsewhere");
+  fs::copy_file(SINEW_PROGRAM, folder_ / "elsewhere" / "sinew");
+  const std::set<std::string> before = files();
+  const Result refused = run_processes(3, to("r.glb"), (folder_ / "elsewhere" / "sinew").c_str());
+  EXPECT_EQ(refused.status, 2) << refused.err;
+  EXPECT_NE(refused.err.find("no sinew-mpi beside"), std::string::npos) << refused.err;
+  EXPECT_EQ(files(), before);
+}
+
+TEST_F(Mpi, ProcessesThatWereAskedForDifferentThingsAreRefused) {
+  const std::set<std::string> before = files();
+  const Result result = run_processes(
+      1, {"solve", "walk.pc2", "-o", "a.glb", ":", "-n", "2", SINEW_MPI_PROGRAM, "solve", "walk.pc2", "-o", "b.glb"});
+  EXPECT_EQ(result.status, 2) << result.err;
+  EXPECT_NE(result.err.find("the same command line"), std::string::npos) << result.err;
   EXPECT_EQ(files(), before);
 }
 

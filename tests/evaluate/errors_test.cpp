@@ -1,11 +1,14 @@
 #include "sinew/evaluate/errors.h"
 
 #include <Eigen/Geometry>
+#include <cmath>
 #include <limits>
 #include <numbers>
 
+#include "core/index.h"
 #include "sinew/core/bounds.h"
 #include "support/support.h"
+#include "support/zoo.h"
 
 namespace sinew {
 namespace {
@@ -148,6 +151,48 @@ TEST(Errors, OfFramesInAFileAreTheSameBits) {
   EXPECT_EQ(one.distortion_percent, other.distortion_percent);
   EXPECT_EQ(one.e_rms, other.e_rms);
   EXPECT_EQ(one.per_vertex, other.per_vertex);
+}
+
+TEST(Errors, BetweenFramesAreTheSameInThePassOverTheFrames) {
+  Sequence sequence = test::bend("grid", test::grid_mesh(4, 3), 37);  // more than two blocks of 16
+  sequence.clips = {{"a", 0, 16}, {"b", 16, 18}, {"c", 34, 3}};
+  Rig rig;
+  rig.rest = sequence.rest;
+  rig.bones.resize(1);
+  rig.weights = pack_weights(Eigen::MatrixXd::Ones(index(sequence.vertex_count()), 1));
+  rig.motion = Motion(37, 1);
+  rig.times = sequence.times;
+  for (std::size_t f = 0; f < 37; ++f) {
+    rig.motion(f, 0) = Affine::Identity();
+    rig.motion(f, 0)(0, 3) = 0.1F * std::sin(static_cast<float>(f));
+  }
+  Rig halfway = rig;
+  halfway.motion = Motion(34, 1);  // places: 15, 17 and 2
+  for (std::size_t i = 0; i < 34; ++i) halfway.motion(i, 0) = rig.motion(i, 0);
+  halfway.times = uniform_times(34);
+  const Errors alone = evaluate(rig, sequence, 2);
+  const ErrorsBetween between_alone = evaluate_between(halfway, sequence, 2);
+  ErrorsBetween between;
+  const Errors both = evaluate(rig, halfway, sequence, between, 2);
+  EXPECT_EQ(both.e_rms, alone.e_rms);
+  EXPECT_EQ(both.per_vertex, alone.per_vertex);
+  EXPECT_EQ(between.places, 34U);
+  EXPECT_EQ(between.rmse_percent, between_alone.rmse_percent);
+  EXPECT_EQ(between.max_percent, between_alone.max_percent);
+  double sum = 0;  // by the words of the definition
+  std::size_t place = 0;
+  for (std::size_t f = 0; f + 1 < 37; ++f) {
+    if (f == 15 || f == 33) continue;
+    Points posed(3, index(sequence.vertex_count()));
+    pose(halfway, place++, posed);
+    sum += (posed.cast<double>() - 0.5 * (sequence.frames[f].cast<double>() + sequence.frames[f + 1].cast<double>()))
+               .squaredNorm();
+  }
+  const double mean = sum / static_cast<double>(34 * sequence.vertex_count());
+  EXPECT_NEAR(between.rmse_percent, 100 * std::sqrt(mean) / bounding_box_diagonal(sequence.rest.positions), 1e-9);
+  halfway.motion = Motion(36, 1);
+  test::expect_error(ErrorKind::input, "36 places between keys, grid has 12 at 34",
+                     [&] { evaluate(rig, halfway, sequence, between, 2); });
 }
 
 TEST(Errors, AStaticSequenceOrASinglePointGivesNoNan) {

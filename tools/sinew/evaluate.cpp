@@ -115,25 +115,28 @@ void print_matched(const VertexMatch& match) {
   if (match.missing > 0) fmt::print("            {} vertices of no face are not in the rig\n", match.missing);
 }
 
-/// Only of a whole rig: half-way between which keys is not asked of a part.
-std::optional<ErrorsBetween> between_of(const EvaluateRequest& request, const Rig& rig, const Sequence& sequence,
-                                        const std::optional<VertexMatch>& match) {
-  const SequenceInputs& inputs = *request.inputs;
-  if (!inputs.frames.empty() || !inputs.clips.empty() || inputs.read.frames_per_second > 0) return std::nullopt;
-  return errors_between(request.rig, rig, sequence, request.threads, match ? &*match : nullptr);
+/// Whether the rig's file is played whole: half-way between which keys is not asked of a part.
+bool is_whole(const SequenceInputs& inputs) {
+  return inputs.frames.empty() && inputs.clips.empty() && !(inputs.read.frames_per_second > 0);
 }
 
 void run(const EvaluateRequest& request) {
   Sequence sequence = read_inputs(*request.inputs);
-  Rig rig = read_rig_beside(request.rig, *request.inputs, sequence);
+  Written read;
+  read.rig = read_rig_beside(request.rig, *request.inputs, sequence);
   std::optional<VertexMatch> match;
-  if (!same_vertices(rig, sequence)) {
-    match = match_vertices(rig, sequence);
+  if (!same_vertices(read.rig, sequence)) {
+    match = match_vertices(read.rig, sequence);
     sequence = matched_part(sequence, *match);
-    rig = in_order_of(rig, *match, sequence);
+    read.rig = in_order_of(read.rig, *match, sequence);
   }
-  const Errors errors = evaluate(rig, sequence, request.threads);
-  const std::optional<ErrorsBetween> between = between_of(request, rig, sequence, match);
+  if (is_whole(*request.inputs))
+    evaluate_file(request.rig, match ? &*match : nullptr, sequence, request.threads, read);
+  else
+    read.errors = evaluate(read.rig, sequence, request.threads);
+  const Rig& rig = read.rig;
+  const Errors& errors = read.errors;
+  const std::optional<ErrorsBetween>& between = read.between;
   const KnownRig known = compare_with_known(request, rig, sequence);
   if (request.json) {
     Json out{{"file", request.rig.string()}};

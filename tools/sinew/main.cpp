@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <new>
@@ -157,8 +158,24 @@ void catch_lost_pages() {
   sigaction(SIGBUS, &action, nullptr);
 }
 
+/// Whether all processes were given the same words.
+bool asked_alike(int argc, char** argv, sinew::Ranks& ranks) {
+  std::uint64_t digest = 0xcbf29ce484222325;  // FNV-1a of the words, ends included
+  for (int i = 1; i < argc; ++i)
+    for (const char* c = argv[i];; ++c) {
+      digest = (digest ^ static_cast<unsigned char>(*c)) * 0x100000001b3;
+      if (*c == 0) break;
+    }
+  const std::uint64_t of_first = ranks.of_first(digest);
+  return !ranks.any(digest != of_first);
+}
+
 int run(int argc, char** argv, sinew::Ranks& ranks) {
   using namespace sinew;
+  if (!asked_alike(argc, argv, ranks)) {
+    fmt::print(stderr, "sinew: processes that share a solve are given the same command line\n");
+    return exit_code(ErrorKind::usage);
+  }
   // Only a solve is shared; whatever else is asked for the first process does.
   if (ranks.rank() > 0 && (argc < 2 || std::string_view(argv[1]) != "solve")) return 0;
   CLI::App app("sinew: animated meshes to skinned rigs, and skinned rigs cheap to play", "sinew");
@@ -227,7 +244,7 @@ bool memory_limited() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const auto processes = sinew::tool::join_processes();
+  const auto processes = sinew::tool::join_processes(argc, argv);
   const int status = processes->end(flushed(run(argc, argv, processes->ranks())));
   // Everything is written and cleaned up. Libraries that could not start their threads may wait for them forever.
   if (memory_limited()) std::_Exit(status);

@@ -162,7 +162,7 @@ class MpiProcesses : public Processes {
 
 }  // namespace
 
-std::unique_ptr<Processes> join_processes() {
+std::unique_ptr<Processes> join_processes(int /*argc*/, char** /*argv*/) {
   int provided = 0;  // whoever calls MPI is the thread that runs the command
   MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
   return std::make_unique<MpiProcesses>();

@@ -126,16 +126,28 @@ std::string rig_outputs() {
   return list_for(FileUse::write_and_read_rig);
 }
 
-std::optional<ErrorsBetween> errors_between(const fs::path& file, const Rig& rig, const Sequence& sequence, int threads,
-                                            const VertexMatch* match) {
+std::optional<Rig> rig_halfway(const fs::path& file, const Rig& rig, const Sequence& sequence,
+                               const VertexMatch* match) {
   const std::string extension = lower_extension(file);
   if (rig.two_layer || sequence.frame_count() < 2 || (extension != ".glb" && extension != ".gltf")) return std::nullopt;
   ReadOptions options;
   options.halfway = true;
   Rig halfway = read_rig_file(file, options);
   if (match != nullptr) halfway = in_order_of(halfway, *match, sequence);
-  const ErrorsBetween between = evaluate_between(halfway, sequence, threads);
-  return between.places > 0 ? std::optional(between) : std::nullopt;
+  return halfway;
+}
+
+void evaluate_file(const fs::path& file, const VertexMatch* match, const Sequence& sequence, int threads,
+                   Written& written) {
+  const std::optional<Rig> halfway = rig_halfway(file, written.rig, sequence, match);
+  written.between.reset();
+  if (!halfway) {
+    written.errors = evaluate(written.rig, sequence, threads);
+    return;
+  }
+  ErrorsBetween between;
+  written.errors = evaluate(written.rig, *halfway, sequence, between, threads);
+  if (between.places > 0) written.between = between;
 }
 
 Written write_result(const fs::path& target, const Rig& rig, const Sequence& sequence, const ResultOptions& options) {
@@ -161,8 +173,7 @@ Written write_result(const fs::path& target, const Rig& rig, const Sequence& seq
   const Sequence part = match && match->missing > 0 ? matched_part(sequence, *match) : Sequence();
   const Sequence& against = part.vertex_count() > 0 ? part : sequence;
   if (match) written.rig = in_order_of(written.rig, *match, against);
-  written.errors = evaluate(written.rig, against, options.threads);
-  written.between = errors_between(staged.path(), written.rig, against, options.threads, match ? &*match : nullptr);
+  evaluate_file(staged.path(), match ? &*match : nullptr, against, options.threads, written);
   if (!std::isfinite(written.errors.e_rms))
     throw Error(ErrorKind::unusable, "the work ended without a usable model: its error is not finite");
   stop_if_asked();

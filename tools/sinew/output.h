@@ -61,10 +61,11 @@ struct Written {
   std::uintmax_t bytes = 0;
 };
 
-/// Errors half-way between the keys of a rig's file, where players interpolate; nothing for two layers and single
-/// frames. `match`: whose vertices in the file those of the sequence are, where they are not in its order.
-std::optional<ErrorsBetween> errors_between(const std::filesystem::path& file, const Rig& rig, const Sequence& sequence,
-                                            int threads, const VertexMatch* match = nullptr);
+/// Errors of written.rig, which was read from `file`, and where players interpolate those half-way between the keys:
+/// not for two layers and single frames. `match`: whose vertices in the file those of the sequence are, where they are
+/// not in its order.
+void evaluate_file(const std::filesystem::path& file, const VertexMatch* match, const Sequence& sequence, int threads,
+                   Written& written);
 
 /// Writes a rig beside the target, reads it back, evaluates what was read, and only then puts the file in the target's
 /// place: the target is the complete new file or what it was before.

@@ -17,6 +17,7 @@ class Processes {
   virtual int end(int status) { return status; }
 };
 
-std::unique_ptr<Processes> join_processes();
+/// `sinew` becomes `sinew-mpi` where mpiexec started several of it for a solve.
+std::unique_ptr<Processes> join_processes(int argc, char** argv);
 
 }  // namespace sinew::tool

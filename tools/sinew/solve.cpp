@@ -262,8 +262,8 @@ void share_frames(const SolveArguments& arguments, SequenceInputs& inputs) {
   if (arguments.ranks->alone()) return;
   if (!inputs.paged)
     misused(
-        "several processes solve with --method ssdr, kavan, skeleton or clusters, without --blendshapes, "
-        "--corrections and --start flats");
+        "several processes solve with --method ssdr, kavan, flats, skeleton or clusters, without --blendshapes and "
+        "--corrections");
   inputs.read.paging.most = 0;
   inputs.read.paging.ranks = arguments.ranks;
 }
@@ -284,7 +284,7 @@ void run(SolveArguments& arguments, const CLI::App& command) {
   SequenceInputs& inputs = *arguments.inputs;
   const double limit = inputs.memory_limit.empty() ? 0 : memory_of(inputs);
   inputs.paged = !arguments.blendshapes.wanted && kFilesBesideMemory && solves_paged(request.method) &&
-                 request.start != Start::flats && arguments.run.corrections == 0;
+                 arguments.run.corrections == 0;
   share_frames(arguments, inputs);
   refuse_beyond(limit, static_cast<double>(bytes_of(inputs)), "reading the input");
   if (!arguments.rig_file.empty()) request.given = &arguments.rig.emplace(read_rig_file(arguments.rig_file));

@@ -40,7 +40,8 @@ bool has_no_rig(const Error& error) {
   return std::string_view(error.what()).find("no rig") != std::string_view::npos;
 }
 
-constexpr double kLargePage = 32e6;  // bytes, from which the page's size is worth a word
+constexpr double kLargePage = 32e6;     // bytes, from which the page's size is worth a word
+constexpr double kMostOfPaged = 256e6;  // of an original that memory has no room for
 
 /// The file as the page takes it. What the page could not show is refused here, with what is wrong with it.
 std::vector<std::byte> glb_of(const std::filesystem::path& path) {
@@ -140,10 +141,12 @@ void run(ViewRequest request) {
     }
     options.original = &*original;
   }
-  if (most > 0 && original) {
+  const bool paged = original && original->frames.paging() != nullptr;
+  if (original && (most > 0 || paged)) {
     PageOptions alone = options;
     alone.original = nullptr;
-    fit_into(most, static_cast<double>(view_page(glb, alone).size()), options);
+    const auto others = static_cast<double>(view_page(glb, alone).size());
+    fit_into(most > 0 ? most : others + std::min(kMostOfPaged, memory_of(request.against) / 8), others, options);
   }
   const std::string page = view_page(glb, options);
   const auto size = static_cast<double>(page.size());
@@ -180,6 +183,7 @@ void add_view(CLI::App& app) {
           .add_option("--fps", request->against.read.frames_per_second,
                       "Frames per second to sample it at, as in the solve (its frames or keys)")
           ->check(above_zero)};
+  add_paging_options(command, request->against);
   command.add_option("--max-size", request->max_size,
                      "Largest page, e.g. 20M: the original is kept in fewer bits or frames");
   command.add_option("--report", request->report, "Report of the solve (solve --report), for the plots");

@@ -41,6 +41,9 @@ struct ErrorsBetween {
 /// against the middle of the two frames of the sequence. Throws Error{input} when counts differ.
 ErrorsBetween evaluate_between(const Rig& halfway, const Sequence& sequence, int threads = 0);
 
+/// evaluate and evaluate_between in one pass over the frames, which may lie in a file.
+Errors evaluate(const Rig& rig, const Rig& halfway, const Sequence& sequence, ErrorsBetween& between, int threads = 0);
+
 /// E_RMS from a sum of squared distances in the input's unit; `radius` is that of the rest's enclosing sphere.
 double e_rms_of(double sum_of_squares, std::size_t vertices, std::size_t frames, double radius);
 

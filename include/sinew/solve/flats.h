@@ -45,7 +45,8 @@ void set_quality(FlatsOptions& options, Quality quality);
 /// Derivation and where we differ from the paper: docs/algorithms/flats.md
 /// When `progress` asks to stop the best model so far is returned and the report says so.
 /// Throws Error{usage} for options out of range, Error{input} for what Sequence::check refuses.
-/// Memory: 8·V·(2r + 6h + h²/2) bytes and 12·F·V beyond the input, r <= 3F the reduced coordinates.
+/// Memory: 8·V·(7r + 6h + h²/2) and 400·F² bytes beyond the input, r <= 3F the reduced coordinates. Frames in a file
+/// stay there; they are passed over five times, and twice for each simplex that is tried.
 Rig solve_flats(const Sequence& sequence, const FlatsOptions& options, FitReport& report,
                 const Progress& progress = {});
 

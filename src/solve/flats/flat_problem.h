@@ -3,8 +3,10 @@
 #include <Eigen/Core>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
+#include "math/decompositions.h"
 #include "sinew/core/sequence.h"
 #include "solve/flats/vertex_blocks.h"
 
@@ -42,9 +44,41 @@ struct FlatProblem {
   double e_rms(double sum_of_squares) const;
 };
 
-/// Reduces a sequence. Principal directions are left out while the E_RMS of all that is left out stays below
-/// `truncation`.
-FlatProblem make_flat_problem(const Sequence& sequence, double truncation, FlatUnit unit = FlatUnit::sphere);
+/// What two passes over a sequence tell of its frames: where they are in the coordinates of a flat problem, and in
+/// which directions they spread. The frames may lie in a file, and be shared by ranks.
+struct FlatFrames {
+  const Sequence* sequence = nullptr;  // outlives this
+  double floor = 0;                    // these four as in FlatProblem
+  Eigen::Vector3d center = Eigen::Vector3d::Zero();
+  double scale = 1;
+  double radius = 1;
+  Eigen::MatrixXd base;   // 4×3F
+  SymmetricEigen spread;  // of the sum of squares of what the base leaves, 3F×3F: ascending
+};
+
+FlatFrames measure_frames(const Sequence& sequence, FlatUnit unit, int threads);
+
+/// Reduces them in a third pass. Principal directions are left out while the E_RMS of all that is left out stays below
+/// `truncation`. Of frames that ranks share each reduces its own; all have the result.
+FlatProblem make_flat_problem(const FlatFrames& frames, double truncation, int threads);
+FlatProblem make_flat_problem(const Sequence& sequence, double truncation, FlatUnit unit = FlatUnit::sphere,
+                              int threads = 1);
+
+/// A few vertices over all frames: vertices at, at + 1, … of a slab, which are first, first + 1, … of the sequence.
+struct FewVertices {
+  const Frames& slab;
+  std::size_t at;
+  std::size_t first;
+  std::size_t count;
+
+  /// Scaled positions, count×3F.
+  Eigen::MatrixXd scaled(const Eigen::Vector3d& center, double scale) const;
+};
+
+/// Sum over all vertices of what `add` adds for a few of them at a time, in one pass over the frames: the parts of the
+/// vertices have sums of their own, which are added in order (Ranks).
+Eigen::MatrixXd sum_over_frames(const Sequence& sequence, Eigen::Index rows, Eigen::Index columns,
+                                const std::function<void(const FewVertices&, Eigen::MatrixXd& sum)>& add);
 
 /// Builds a problem from given rest positions (V×4, homogeneous) and points (V×r), for experiments and tests.
 FlatProblem make_flat_problem(const Eigen::Ref<const Eigen::MatrixXd>& rest,

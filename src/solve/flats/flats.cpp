@@ -53,20 +53,21 @@ struct Prepared {
 Prepared prepare(const Sequence& sequence, const FlatsOptions& options, int handles) {
   Prepared result;
   const FlatUnit unit = options.solver == FlatSolver::alternating ? FlatUnit::box : FlatUnit::sphere;
+  const FlatFrames frames = measure_frames(sequence, unit, options.threads);
   if (options.optimize_rest || 3 * sequence.frame_count() <= 32) {
-    result.problem = make_flat_problem(sequence, 0, unit);
+    result.problem = make_flat_problem(frames, 0, options.threads);
     result.maps = fit_one_rings(result.problem, sequence.rest, options.threads);
     return result;
   }
   // A coarse problem tells the scale of the error: what a few alternations reach.
-  FlatProblem coarse = make_flat_problem(sequence, 0.3, unit);
+  const FlatProblem coarse = make_flat_problem(frames, 0.3, options.threads);
   const VertexMaps maps = fit_one_rings(coarse, sequence.rest, options.threads);
   FlatsOptions quick;
   quick.alternations = 2;
   quick.max_steps = 0;
   quick.threads = options.threads;
   const FoundFlat found = search_flat(coarse, maps, handles, quick, {});
-  result.problem = make_flat_problem(sequence, kTruncation * flat_e_rms(coarse, found.fit), unit);
+  result.problem = make_flat_problem(frames, kTruncation * flat_e_rms(coarse, found.fit), options.threads);
   result.maps = fit_one_rings(result.problem, sequence.rest, options.threads);
   return result;
 }
@@ -216,6 +217,12 @@ struct Solved {
   double outliers = 0;
 };
 
+/// E_RMS of a rig, as the first of the ranks measures it over all frames.
+double error_of(const Rig& rig, const Sequence& sequence, int threads) {
+  Ranks& ranks = sequence.frames.ranks();
+  return ranks.of_first(ranks.rank() == 0 ? evaluate(rig, sequence, threads).e_rms : 0.0);
+}
+
 /// Simplex, model and float rig for one fraction of outliers.
 Solved enclose(FlatProblem problem, const Places& places, const Sequence& sequence, const FlatsOptions& options,
                double outliers) {
@@ -238,7 +245,7 @@ Solved enclose(FlatProblem problem, const Places& places, const Sequence& sequen
   }
   Solved solved;
   solved.rig = flat_rig(problem, model, sequence, sparse ? options.influences : 0, options.threads);
-  solved.error = evaluate(solved.rig, sequence, options.threads).e_rms;
+  solved.error = error_of(solved.rig, sequence, options.threads);
   solved.outliers = outliers;
   return solved;
 }

@@ -228,17 +228,15 @@ Rig flat_rig(const FlatProblem& problem, const FlatModel& model, const Sequence&
   Eigen::MatrixXd T(4 * h, 3 * F);
   for (Eigen::Index j = 0; j < h; ++j)
     T.middleRows(4 * j, 4) = problem.base + model.handles.middleRows(4 * j, 4) * problem.directions.transpose();
-  const Moments sums = moments(problem, model.weights, 3 * F, threads, [&](std::size_t b) {
-    Eigen::MatrixXd y = Eigen::MatrixXd::Zero(static_cast<Eigen::Index>(kBlock), 3 * F);
-    const std::size_t last = std::min(problem.vertices, (b + 1) * kBlock);
-    for (Eigen::Index f = 0; f < F; ++f)
-      for (std::size_t v = b * kBlock; v < last; ++v)
-        y.block<1, 3>(static_cast<Eigen::Index>(v - b * kBlock), 3 * f) =
-            (sequence.frames[static_cast<std::size_t>(f)].col(static_cast<Eigen::Index>(v)).cast<double>() -
-             problem.center)
-                .transpose() /
-            problem.scale;
-    return y;
+  Moments sums = moments(problem, model.weights, 0, threads, [](std::size_t) { return Eigen::MatrixXd(); });
+  sums.C = sum_over_frames(sequence, 4 * h, 3 * F, [&](const FewVertices& few, Eigen::MatrixXd& sum) {
+    Eigen::MatrixXd X(static_cast<Eigen::Index>(few.count), 4 * h);
+    for (std::size_t i = 0; i < few.count; ++i)
+      for (Eigen::Index j = 0; j < h; ++j)
+        for (Eigen::Index c = 0; c < 4; ++c)
+          X(static_cast<Eigen::Index>(i), 4 * j + c) = model.weights(j, static_cast<Eigen::Index>(few.first + i)) *
+                                                       problem.rest(few.first + i, static_cast<std::size_t>(c));
+    gemm(Op::transpose, Op::none, 1.0, X, few.scaled(problem.center, problem.scale), 1.0, sum, threads);
   });
   const Eigen::MatrixXd W = whitening(sums.S);
   T += W * (W.transpose() * (sums.C - sums.S * T));

@@ -54,7 +54,7 @@ std::vector<Index> flat_parts(const Sequence& sequence, const SsdrOptions& optio
   FlatsOptions flats;
   flats.max_steps = 0;  // the start of the flats solver, not its end: parts need no more
   flats.threads = options.threads;
-  const FlatProblem problem = make_flat_problem(sequence, kFlatTruncation);
+  const FlatProblem problem = make_flat_problem(sequence, kFlatTruncation, FlatUnit::sphere, options.threads);
   const int handles = std::min<int>(parts, static_cast<int>(problem.vertices));
   const VertexMaps maps = fit_one_rings(problem, sequence.rest, options.threads);
   FoundFlat flat = search_flat(problem, maps, handles, flats, {});

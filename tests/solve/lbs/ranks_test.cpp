@@ -96,6 +96,14 @@ TEST(SharedSolve, HasThemForTheOtherMethodsThatPassOverFrames) {
     expect_bits_of_one(sequence, request_of(method, 7), {3});
 }
 
+TEST(SharedSolve, HasThemForFlatsWithPassesOverAFewVerticesAtATime) {
+  const Sequence sequence = creature(1500, 24);  // 12 parts of 128 vertices, 3 blocks of 512
+  expect_bits_of_one(sequence, request_of("flats", 5), {1, 2, 5}, 4 * 12 * 24 * 300);
+  SolveRequest start = request_of("ssdr", 6);
+  start.start = Start::flats;
+  expect_bits_of_one(sequence, start, {3});
+}
+
 TEST(SharedSolve, HasThemWhereSomeRanksHaveNoVertices) {
   expect_bits_of_one(creature(500, 12), request_of("ssdr", 5), {6});
 }
