@@ -10,15 +10,19 @@ from sinew._progress import Progress, callback_of
 from sinew._types import Error, Report
 
 
-def evaluate(rig: Rig, sequence: Sequence, threads: int = 0) -> Report:
-    """How far a rig is from a sequence of as many vertices and frames.
+def evaluate(rig: Rig, sequence: Sequence, threads: int = 0, truth: Optional[Rig] = None) -> Report:
+    """How far a rig is from a sequence: what `sinew evaluate` says.
 
     A Report of e_rms (the papers' unit: 1000·sqrt(Σd²/3VF) over the radius of the rest pose), rmse_percent,
     max_percent (of the rest diagonal), max_distance (in the input's unit), distortion_percent, normal_degrees,
-    played_degrees, worst_frame, worst_vertex, and arrays per_frame_percent (F) and per_vertex_percent (V).
-    Definitions: docs/conventions.md. Raises sinew.Error (kind 'input') where counts differ.
+    played_degrees, worst_frame, worst_vertex, arrays per_frame_percent (F) and per_vertex_percent (V), and edges, how
+    unevenly edges stretch in space and time (STED). Of a skeleton: inside, how much of it is in the body, at rest and
+    posed. Vertices that another tool has put in another order, split or merged are matched by place and motion; then
+    `matched` tells how well. truth: a known rig of the same mesh: skeleton, the joints that were found, and model, how
+    far weights and transforms are from its own.
+    Definitions: docs/conventions.md. Raises sinew.Error (kind 'input') where frames or vertices do not correspond.
     """
-    return _core.evaluate(rig, sequence, threads)
+    return _core.evaluate(rig, sequence, threads, truth)
 
 
 def reduce(

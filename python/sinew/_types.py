@@ -39,12 +39,23 @@ class Report(dict[str, Any]):
             elif isinstance(value, (str, int)) and value != "":
                 parts.append(f"{name}: {value}")
             elif isinstance(value, dict) and "e_rms" in value:
-                parts.append(f"E_RMS: {value['e_rms']:.4g}")
+                parts.append(f"{'E_RMS' if name == 'errors' else name + ' E_RMS'}: {value['e_rms']:.4g}")
+            elif name == "bytes":
+                parts.append(f"bytes: {value['after']}")
             elif isinstance(value, dict) and "solve" in value:
                 parts.append(f"seconds: {value['solve']:.3g}")
             elif name == "iterations":
                 parts.append(f"iterations: {len(value)}")
         return f"Report({', '.join(parts)})"
+
+
+def check_word(name: str, word: object, words: tuple[str, ...]) -> None:
+    """Refuses what is none of these words."""
+    if not isinstance(word, str):
+        raise TypeError(f"{name}: {word!r} was given, text is expected")
+    if word not in words:
+        expected = ", ".join(repr(known) for known in words[:-1]) + f" or {words[-1]!r}"
+        raise Error(f"{name}: {word!r} was given, {expected} is expected", "usage")
 
 
 def bytes_of(name: str, size: Union[int, str, None]) -> float:

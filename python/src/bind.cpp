@@ -66,6 +66,8 @@ void bind(nb::module_& module) {
   bind_rig(module);
   bind_solve(module);
   bind_refine(module);
+  bind_rework(module);
+  bind_make(module);
   module.def("has_viewer", &has_viewer, "Whether this build can make viewer pages.");
 }
 

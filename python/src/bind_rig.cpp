@@ -10,6 +10,7 @@
 #include "arrays.h"
 #include "model.h"
 #include "sinew/core/error.h"
+#include "sinew/io/blendshapes.h"
 #include "sinew/io/gltf.h"
 #include "sinew/io/output_file.h"
 #include "sinew/view/page.h"
@@ -196,10 +197,38 @@ std::vector<float> posed(const Rig& rig, std::int64_t frame) {
   return out;
 }
 
-/// Whether all of the rig is in the file: not every format has a place for two layers.
-bool save(const Rig& rig, const std::filesystem::path& path, const WriteOptions& options) {
-  write_rig(path, rig, options);
-  return !rig.two_layer || has_two_layers(path);
+struct SaveOptions {
+  WriteOptions write;
+  std::vector<Rig> levels;  // coarser ones to write behind the rig
+  bool bounds = false;      // boxes of the clips and a tree beside it
+};
+
+/// What the file has no place for, in words; empty: it holds all of the model.
+std::string save(const Model& model, const std::filesystem::path& path, SaveOptions options) {
+  const bool glb = lower_extension(path) == ".glb";
+  if (!glb && (!options.levels.empty() || options.bounds))
+    throw Error(ErrorKind::usage, fmt::format("{}: {} are kept in .glb files", path.string(),
+                                              options.bounds ? "bounds" : "levels of detail"));
+  if (!options.levels.empty() && (options.bounds || model.sliders))
+    throw Error(ErrorKind::usage, "levels: a file of several has no place for bounds or sliders");
+  std::vector<GltfExtension> extensions;
+  if (options.bounds) {
+    const BoundsTree tree = build_bounds_tree(model.rig);
+    extensions.push_back(bounds_extension(played_bounds(model.rig, 0), &tree));
+  }
+  if (glb && model.sliders) extensions.push_back(sliders_extension(*model.sliders));
+  if (!options.levels.empty()) {
+    options.levels.insert(options.levels.begin(), model.rig);
+    options.levels.front().two_layer.reset();
+    write_glb_levels(path, options.levels, options.write);
+  } else if (!extensions.empty()) {
+    write_glb(path, model.rig, options.write, extensions);
+  } else {
+    write_rig(path, model.rig, options.write);
+  }
+  if (model.rig.two_layer && !has_two_layers(path))
+    return "two layers; the file holds the weights that stand in for them";
+  return model.sliders && !glb ? "sliders; the file holds the motion alone" : "";
 }
 
 std::string page_of(const Model& model, const Sequence* original, std::string name, std::string report) {
@@ -272,6 +301,15 @@ names, parents, heads, tails   of the bones: text, -1 or an earlier bone, B×3 a
 times       F seconds; None: `fps` frames per second from 0.
 rigid, skeleton   whether transforms are rotations with translations, and children stay at their parents' joints.
 Raises sinew.Error (kind 'input') for whatever does not agree. Arrays of a rig are read-only views but for triangles and corrections.)";
+
+constexpr const char* kSaveDoc =
+    R"(Writes .glb, .fbx, .usda, .usdz or, the skeleton alone, .bvh: complete or not at all.
+
+pack        the numbers of a two-layer model in 16 bits, compressed. Small files for engines: sinew.pack.
+bake_shear  bones that shear as pairs of nodes, .fbx.
+safe_names  names of letters, digits, _ and - only, which some engines want, .glb.
+levels      coarser levels of detail behind the rig, of sinew.lod, .glb [MSFT_lod].
+bounds      boxes of the clips, and the tree that sinew_tree.h reads, .glb.)";
 
 void bind_arrays(nb::class_<Model>& rig) {
   const auto rig_of = [](nb::handle self) -> const Rig& { return nb::cast<const Model&>(self).rig; };
@@ -431,37 +469,47 @@ void bind_rig(nb::module_& module) {
           nb::sig("def pose_all(self) -> numpy.typing.NDArray[numpy.float32]"), "F×V×3 positions in all frames.")
       .def(
           "save",
-          [](const Model& self, const std::filesystem::path& path, bool pack, bool bake_shear) {
-            bool whole = false;
+          [](const Model& self, const std::filesystem::path& path, bool pack, bool bake_shear, bool safe_names,
+             const std::vector<const Model*>& levels, bool bounds) {
+            std::string missing;
             {
               const nb::gil_scoped_release released;
-              whole = save(self.rig, path, {.bake_shear = bake_shear, .pack = pack});
+              SaveOptions options;
+              options.write = {.bake_shear = bake_shear, .pack = pack, .safe_names = safe_names};
+              for (const Model* level : levels) options.levels.push_back(level->rig);
+              options.bounds = bounds;
+              missing = save(self, path, std::move(options));
             }
-            if (!whole)
-              warn(
-                  fmt::format("{}: the format has no place for two layers; the file holds the weights that stand in "
-                              "for them",
-                              path.string()));
+            if (!missing.empty()) warn(fmt::format("{}: the format has no place for {}", path.string(), missing));
           },
-          nb::sig("def save(self, path: str | os.PathLike[str], pack: bool = False, bake_shear: bool = False) -> None"),
-          nb::arg("path"), nb::arg("pack") = false, nb::arg("bake_shear") = false,
-          "Writes .glb, .fbx, .usda, .usdz or, the skeleton alone, .bvh: complete or not at all. pack: the numbers of "
-          "a "
-          "two-layer model in 16 bits, compressed. bake_shear: bones that shear as pairs of nodes, .fbx.");
+          nb::sig("def save(self, path: str | os.PathLike[str], pack: bool = False, bake_shear: bool = False, "
+                  "safe_names: bool = False, levels: collections.abc.Sequence[Rig] = (), bounds: bool = False) -> None"),
+          nb::arg("path"), nb::arg("pack") = false, nb::arg("bake_shear") = false, nb::arg("safe_names") = false,
+          nb::arg("levels") = nb::make_tuple(), nb::arg("bounds") = false, kSaveDoc);
   bind_arrays(rig);
+  bind_sliders(module, rig);
   module.def(
       "read_rig",
-      [](const std::filesystem::path& path) {
-        nb::object report = make_report(nb::dict());
-        Rig read;
+      [](const std::filesystem::path& path, std::string mesh, double fps) {
+        if (!(fps >= 0))
+          throw Error(ErrorKind::usage, fmt::format("fps: {} given, a number of at least 0 is expected", fps));
+        Model out{{}, make_report(nb::dict())};
         {
           const nb::gil_scoped_release released;
-          read = read_rig(path);
+          ReadOptions options;
+          options.mesh = std::move(mesh);
+          options.frames_per_second = fps;
+          options.warn = warn;
+          out.rig = read_rig(path, options);
+          const std::string extension = lower_extension(path);
+          if (extension == ".glb" || extension == ".gltf") out.sliders = read_sliders(path, out.rig);
         }
-        return Model{std::move(read), std::move(report)};
+        return out;
       },
-      nb::sig("def read_rig(path: str | os.PathLike[str]) -> Rig"), nb::arg("path"),
-      "Reads a skinned .glb, .gltf, .fbx, .usda or .usdz: weights, bones and their motion at the keys.");
+      nb::sig("def read_rig(path: str | os.PathLike[str], mesh: str = '', fps: float = 0.0) -> Rig"), nb::arg("path"),
+      nb::arg("mesh") = "", nb::arg("fps") = 0.0,
+      "Reads a skinned .glb, .gltf, .fbx, .usda or .usdz: weights, bones and their motion at the keys, or sampled at "
+      "`fps`. mesh: a pattern such as 'Body*' over mesh names; '': all. What was mended on the way is a warning.");
   module.def(
       "write_text",
       [](const std::filesystem::path& path, const std::string& text) {

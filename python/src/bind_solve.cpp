@@ -4,49 +4,27 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include "arrays.h"
 #include "callback.h"
 #include "model.h"
 #include "options.h"
 #include "sinew/core/error.h"
+#include "sinew/evaluate/inside.h"
+#include "sinew/evaluate/rig_match.h"
+#include "sinew/evaluate/skeleton_match.h"
+#include "sinew/evaluate/sted.h"
+#include "sinew/evaluate/vertex_match.h"
 #include "sinew/io/checkpoint_file.h"
 #include "sinew/refine/corrections.h"
 
 namespace sinew::python {
 namespace {
-
-nb::dict solve_facts(const FitReport& report) {
-  nb::dict out;
-  out["method"] = report.method;
-  out["bones_asked"] = report.bones_asked;
-  out["bones"] = report.bones;
-  out["device"] = report.device;
-  out["remark"] = report.remark;
-  out["termination"] = std::string(to_string(report.termination));
-  nb::list iterations;
-  for (const IterationRecord& record : report.iterations) {
-    nb::dict entry;
-    entry["e_rms"] = record.e_rms;
-    entry["seconds"] = record.seconds;
-    iterations.append(entry);
-  }
-  out["iterations"] = iterations;
-  nb::list search;
-  for (const SearchRecord& record : report.search) {
-    nb::dict entry;
-    entry["bones"] = record.bones;
-    entry["e_rms"] = record.e_rms;
-    search.append(entry);
-  }
-  out["search"] = search;
-  nb::dict seconds;
-  for (const auto& [step, value] : report.seconds) seconds[step.c_str()] = value;
-  out["seconds"] = seconds;
-  return out;
-}
 
 /// Where a solve keeps its state, in a file or nowhere.
 std::unique_ptr<CheckpointFile> open_checkpoint(const std::filesystem::path& path, double seconds,
@@ -105,13 +83,155 @@ Model solve_model(const Sequence& sequence, const nb::dict& options, nb::object 
   LongWork work(std::move(progress));
   Solved solved = work.run([&](const Progress& told) { return solve_and_evaluate(sequence, request, told); });
   if (file && solved.report.termination != Termination::cancelled) file->discard();
-  nb::dict facts = solve_facts(solved.report);
+  nb::dict facts = facts_of(solved.report);
   facts["seconds"]["solve"] = solved.seconds;
   facts["errors"] = facts_of(solved.errors);
   return {std::move(solved.rig), make_report(facts)};
 }
 
+nb::dict facts_of(const Inside& inside) {
+  nb::dict out;
+  out["joints"] = inside.joints;
+  out["joint_share"] = inside.joint_share;
+  out["length_share"] = inside.length_share;
+  out["worst_percent"] = inside.worst_percent;
+  out["worst_joint"] = inside.worst_joint;
+  return out;
+}
+
+nb::dict facts_of(const VertexMatch& match) {
+  nb::dict out;
+  out["vertices"] = match.of.size() - match.missing;
+  out["largest_percent"] = match.largest_percent;
+  out["by_motion"] = match.by_motion;
+  out["copies"] = match.copies;
+  out["left_out"] = match.missing;
+  return out;
+}
+
+nb::dict facts_of(const SkeletonMatch& match) {
+  nb::list joints;
+  for (const JointMatch& joint : match.joints) {
+    nb::dict facts;
+    facts["name"] = joint.name;
+    facts["degrees"] = joint.degrees;
+    facts["slide_percent"] = joint.slide;
+    facts["counts"] = joint.turns;
+    facts["percent"] = joint.percent;
+    facts["nearest"] = joint.nearest;
+    facts["near"] = joint.near;
+    facts["matched"] = joint.matched;
+    facts["found"] = joint.found;
+    joints.append(facts);
+  }
+  nb::dict out;
+  out["recall"] = match.recall;
+  out["precision"] = match.precision;
+  out["near_recall"] = match.near_recall;
+  out["near_precision"] = match.near_precision;
+  out["parent_agreement"] = match.parent_agreement;
+  out["recovered_joints"] = match.recovered_joints;
+  out["joints"] = joints;
+  return out;
+}
+
+nb::dict facts_of(const RigMatch& match) {
+  nb::dict out;
+  out["weight_error"] = match.weight_error;
+  out["transform_error"] = match.transform_error;
+  out["vertex_transform_error"] = match.vertex_transform_error;
+  out["partners"] = match.partner;
+  return out;
+}
+
+/// All that `sinew evaluate` says of a rig in memory.
+struct Judgement {
+  std::optional<VertexMatch> match;  // where the vertices are not in the order of the sequence
+  Errors errors;
+  EdgeErrors edges;
+  std::optional<std::pair<Inside, Inside>> inside;  // at rest and posed, of a skeleton
+  std::optional<SkeletonMatch> joints;
+  std::optional<RigMatch> model;
+};
+
+/// Without the interpreter's lock.
+Judgement judge(const Rig& given, const Sequence& whole, int threads, const Rig* truth) {
+  Judgement out;
+  Rig ordered;
+  Sequence part;
+  if (!same_vertices(given, whole)) {
+    out.match = match_vertices(given, whole);
+    part = matched_part(whole, *out.match);
+    ordered = in_order_of(given, *out.match, part);
+  }
+  const Rig& rig = out.match ? ordered : given;
+  const Sequence& sequence = out.match ? part : whole;
+  out.errors = evaluate(rig, sequence, threads);
+  out.edges = evaluate_edges(rig, sequence, threads);
+  if (rig.jointed) out.inside = {inside_at_rest(rig), inside_when_posed(rig)};
+  if (truth == nullptr) return out;
+  const bool same = truth->vertex_count() == rig.vertex_count() && truth->frame_count() == rig.frame_count();
+  const bool hierarchy =
+      std::any_of(truth->bones.begin(), truth->bones.end(), [](const Bone& bone) { return bone.parent >= 0; });
+  if (hierarchy || !same) out.joints = match_skeletons(rig, *truth);
+  if (same) out.model = match_rigs(rig, *truth);
+  return out;
+}
+
+nb::object evaluate_model(const Model& model, const Sequence& sequence, int threads, const Model* truth) {
+  Judgement judged;
+  {
+    const nb::gil_scoped_release released;
+    judged = judge(model.rig, sequence, threads, truth == nullptr ? nullptr : &truth->rig);
+  }
+  nb::dict out = python::facts_of(judged.errors);
+  nb::dict edges;
+  edges["spatial_percent"] = judged.edges.spatial_percent;
+  edges["temporal_percent"] = judged.edges.temporal_percent;
+  out["edges"] = edges;
+  if (judged.match) out["matched"] = facts_of(*judged.match);
+  if (judged.inside) {
+    nb::dict inside;
+    inside["rest"] = facts_of(judged.inside->first);
+    inside["posed"] = facts_of(judged.inside->second);
+    out["inside"] = inside;
+  }
+  if (judged.joints) out["skeleton"] = facts_of(*judged.joints);
+  if (judged.model) out["model"] = facts_of(*judged.model);
+  return make_report(out);
+}
+
 }  // namespace
+
+nb::dict facts_of(const FitReport& report) {
+  nb::dict out;
+  out["method"] = report.method;
+  out["bones_asked"] = report.bones_asked;
+  out["bones"] = report.bones;
+  out["device"] = report.device;
+  out["remark"] = report.remark;
+  out["termination"] = std::string(to_string(report.termination));
+  nb::list iterations;
+  for (const IterationRecord& record : report.iterations) {
+    nb::dict entry;
+    entry["e_rms"] = record.e_rms;
+    entry["seconds"] = record.seconds;
+    iterations.append(entry);
+  }
+  out["iterations"] = iterations;
+  nb::list search;
+  for (const SearchRecord& record : report.search) {
+    nb::dict entry;
+    entry["bones"] = record.bones;
+    entry["e_rms"] = record.e_rms;
+    search.append(entry);
+  }
+  out["search"] = search;
+  nb::dict seconds;
+  for (const auto& [step, value] : report.seconds) seconds[step.c_str()] = value;
+  out["seconds"] = seconds;
+  return out;
+}
 
 nb::dict facts_of(const Errors& errors) {
   nb::dict out;
@@ -147,18 +267,10 @@ void bind_solve(nb::module_& module) {
       },
       nb::sig("def estimate(sequence: Sequence, options: dict[str, typing.Any]) -> dict[str, float]"),
       nb::arg("sequence"), nb::arg("options"));
-  module.def(
-      "evaluate",
-      [](const Model& rig, const Sequence& sequence, int threads) {
-        Errors errors;
-        {
-          const nb::gil_scoped_release released;
-          errors = evaluate(rig.rig, sequence, threads);
-        }
-        return make_report(facts_of(errors));
-      },
-      nb::sig("def evaluate(rig: Rig, sequence: Sequence, threads: int) -> sinew._types.Report"), nb::arg("rig"),
-      nb::arg("sequence"), nb::arg("threads"));
+  module.def("evaluate", &evaluate_model,
+             nb::sig("def evaluate(rig: Rig, sequence: Sequence, threads: int, truth: Rig | None) -> "
+                     "sinew._types.Report"),
+             nb::arg("rig"), nb::arg("sequence"), nb::arg("threads"), nb::arg("truth").none());
 }
 
 }  // namespace sinew::python

@@ -82,12 +82,10 @@ def source():
     return pathlib.Path(__file__).resolve().parents[2]
 
 
-@pytest.fixture
-def horse():
-    path = pathlib.Path(os.environ.get("SINEW_DATA", "")) / "sequences" / "horse-gallop"
-    if not path.exists():
-        pytest.skip("SINEW_DATA has no sequences/horse-gallop")
-    return sinew.read(path)
+@pytest.fixture(scope="session")
+def large():
+    """As large as the sequences that people solve: work that takes a while."""
+    return sinew.creature(vertices=8000, walk_frames=24, wave_frames=24)[0]
 
 
 _skipped = 0

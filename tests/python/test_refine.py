@@ -25,9 +25,37 @@ def test_errors_are_those_that_the_program_prints(files, program):
     folder, sequence, rig = files
     printed = json.loads(program("evaluate", folder / "dense.glb", folder / "limb.npz", "--json", "--per-vertex"))
     errors = sinew.evaluate(rig, sequence)
-    assert set(errors) == set(printed["errors"])
+    assert set(errors) == set(printed["errors"]) | {"edges"}
     for name, value in printed["errors"].items():
         assert np.array_equal(errors[name], value), name
+    assert errors["edges"] == printed["edges"]
+
+
+def test_skeletons_are_compared_with_known_ones_as_by_the_program(program, tmp_path):
+    sequence, truth = sinew.creature(vertices=700, walk_frames=9, wave_frames=0)
+    truth.save(tmp_path / "truth.glb")
+    sequence.save(tmp_path / "creature.npz")
+    sinew.solve(sequence, skeleton=True, bones=12, quality="fast").save(tmp_path / "found.glb")
+    printed = json.loads(
+        program("evaluate", tmp_path / "found.glb", tmp_path / "creature.npz", "--truth", tmp_path / "truth.glb", "--json")
+    )
+    found = sinew.evaluate(
+        sinew.read_rig(tmp_path / "found.glb"), sinew.read(tmp_path / "creature.npz"),
+        truth=sinew.read_rig(tmp_path / "truth.glb"),
+    )  # fmt: skip
+    for part in ("inside", "skeleton", "model"):
+        assert found[part] == printed[part], part
+    assert len(found["skeleton"]["joints"]) > 5
+
+
+def test_vertices_in_another_order_are_matched_as_by_the_program(sequence, rig, program, tmp_path):
+    order = np.random.default_rng(5).permutation(len(rig.rest))
+    place = np.argsort(order)
+    shuffled = sinew.Rig(rig.rest[order], place[rig.triangles], rig.dense_weights()[order], rig.transforms)
+    errors = sinew.evaluate(shuffled, sequence)
+    assert errors["matched"]["vertices"] == len(order) and errors["matched"]["left_out"] == 0
+    assert errors["e_rms"] == pytest.approx(sinew.evaluate(rig, sequence)["e_rms"], rel=1e-4)
+    assert "matched" not in sinew.evaluate(rig, sequence)
 
 
 @pytest.mark.parametrize("method", ["largest", "smooth", "geometry", "poisson"])

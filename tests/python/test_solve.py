@@ -219,7 +219,7 @@ def test_two_solves_at_once_give_what_each_gives_alone(sequence):
         assert np.array_equal(rig.transforms, alone[i % 3].transforms)
 
 
-def test_other_threads_run_while_a_solve_does(horse):
+def test_other_threads_run_while_a_solve_does(large):
     counted = 0
     done = threading.Event()
 
@@ -233,7 +233,7 @@ def test_other_threads_run_while_a_solve_does(horse):
     thread.start()
     try:
         before = counted
-        sinew.solve(horse, bones=20, quality="fast", threads=1)
+        sinew.solve(large, bones=20, quality="fast", threads=1)
         assert counted - before >= 50  # a solve that keeps the lock lets them run at its looks at Python alone
     finally:
         done.set()
@@ -307,8 +307,8 @@ def test_ctrl_c_stops_a_solve(sequence):
 
 
 @pytest.mark.parametrize("method", ["ssdr", "kavan", "flats", "skeleton", "sma", "clusters"])
-def test_ctrl_c_stops_a_solve_of_a_horse_within_a_second(method, horse):
-    work = lambda: [sinew.solve(horse, bones=20, method=method, threads=1) for _ in range(20)]  # noqa: E731
+def test_ctrl_c_stops_a_solve_of_a_large_sequence_within_a_second(method, large):
+    work = lambda: [sinew.solve(large, bones=20, method=method, threads=1) for _ in range(20)]  # noqa: E731
     assert interrupt_after(0.7, work) < 1
 
 
