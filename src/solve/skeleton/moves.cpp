@@ -130,6 +130,7 @@ void grow_by(SkeletonFit& fit, int count, std::uint64_t seed) {
 
 int exchange_edges(SkeletonFit& fit) {
   constexpr double kWorthIt = 1e-3;  // of the squared error
+  constexpr double kHopeless = 3;    // times the squared error more, with joints alone, is not looked at further
   int exchanged = 0;
   double value = settle_tree(fit, 2);
   for (int b = 1; b < fit.tree.bones(); ++b) {
@@ -140,7 +141,7 @@ int exchange_edges(SkeletonFit& fit) {
       edges.push_back(other);
       SkeletonFit tried = fit;
       tried.tree = adopt_edges(directed_edges(edges, 0), tried.state);
-      const double reached = settle_tree(tried, 3);
+      const double reached = settle_tree(tried, 3, value + kHopeless * fit.state.squares);
       if (reached < value - kWorthIt * fit.state.squares) {
         value = reached;
         fit = std::move(tried);
