@@ -25,6 +25,7 @@ namespace {
 
 constexpr int kFreeBonesMost = 128;  // to begin with
 constexpr double kExactFree = 0.5;   // E_RMS beyond the noise that free bones may leave of a motion made by bones
+constexpr double kOfNoise = 0.5;     // of the noise, that may be left beyond it besides: bones are told to both
 constexpr double kAnyError = std::numeric_limits<double>::infinity();
 constexpr double kExactJointed = 0.8;  // the same with joints
 constexpr double kCliff = 5;           // times that error where half of the bones are gone, at least
@@ -152,7 +153,9 @@ SkeletonFit without_free(const SkeletonFit& fit, std::vector<int> gone) {
 
 SkeletonFit without_jointed(const SkeletonFit& fit, const std::vector<int>& gone) {
   SkeletonFit fewer = fit;
-  for (const int b : gone) contract_bone(fewer, b);
+  contract_bone(fewer, gone.front());
+  // Bones have other numbers now.
+  for (std::size_t i = 1; i < gone.size(); ++i) contract_bone(fewer, cheapest_first(fewer).front());
   strict_rounds(fewer, 2, 3);
   if (gone.size() == 1) {
     SkeletonFit merged = fit;
@@ -193,6 +196,11 @@ std::vector<SearchRecord> path_down(SkeletonFit fit) {
 
 double beyond(double e_rms, double noise) {
   return std::sqrt(std::max(0.0, e_rms * e_rms - noise * noise));
+}
+
+/// What a motion that bones made may leave beyond its noise.
+double beyond_noise(double exact, double noise) {
+  return std::hypot(exact, kOfNoise * noise);
 }
 
 /// Whether the error rises steeply where half of the bones go, as it does where bones made the motion.
@@ -264,7 +272,7 @@ bool find_free_bones(const Whole& whole, const SkeletonOptions& options, const P
   out.all = std::move(start.fit);
   settle_free(out.all, kFreeIterations);
   out.noise = start.noise;
-  out.most = std::hypot(kExactFree, start.noise);
+  out.most = std::hypot(start.noise, beyond_noise(kExactFree, start.noise));
   std::array<double, kFiner.size()> least;
   least.fill(kAnyError);
   const auto look = [&](const SkeletonFit& reached) {
@@ -362,7 +370,8 @@ ExactBones find_exact_bones(const Whole& whole, const SkeletonOptions& options, 
       pays = next.nats < kPays * search.nats;
       search = std::move(next);
     }
-    if (beyond(search.fit.e_rms(), search.noise) <= kExactJointed && (!best || search.nats < best->nats)) best = search;
+    const bool exact = beyond(search.fit.e_rms(), search.noise) <= beyond_noise(kExactJointed, search.noise);
+    if (exact && (!best || search.nats < best->nats)) best = search;
   }
   if (!best) return {};
   fit = std::move(best->fit);
