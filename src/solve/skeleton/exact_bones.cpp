@@ -25,7 +25,6 @@ namespace {
 
 constexpr int kFreeBonesMost = 128;  // to begin with
 constexpr double kExactFree = 0.5;   // E_RMS beyond the noise that free bones may leave of a motion made by bones
-constexpr double kOfNoise = 0.5;     // of the noise, that may be left beyond it besides: bones are told to both
 constexpr double kAnyError = std::numeric_limits<double>::infinity();
 constexpr double kExactJointed = 0.8;  // the same with joints
 constexpr double kCliff = 5;           // times that error where half of the bones are gone, at least
@@ -198,11 +197,6 @@ double beyond(double e_rms, double noise) {
   return std::sqrt(std::max(0.0, e_rms * e_rms - noise * noise));
 }
 
-/// What a motion that bones made may leave beyond its noise.
-double beyond_noise(double exact, double noise) {
-  return std::hypot(exact, kOfNoise * noise);
-}
-
 /// Whether the error rises steeply where half of the bones go, as it does where bones made the motion.
 bool has_cliff(const SkeletonFit& fit, double noise) {
   SkeletonFit half = fit;
@@ -272,7 +266,7 @@ bool find_free_bones(const Whole& whole, const SkeletonOptions& options, const P
   out.all = std::move(start.fit);
   settle_free(out.all, kFreeIterations);
   out.noise = start.noise;
-  out.most = std::hypot(start.noise, beyond_noise(kExactFree, start.noise));
+  out.most = std::hypot(kExactFree, start.noise);
   std::array<double, kFiner.size()> least;
   least.fill(kAnyError);
   const auto look = [&](const SkeletonFit& reached) {
@@ -370,8 +364,7 @@ ExactBones find_exact_bones(const Whole& whole, const SkeletonOptions& options, 
       pays = next.nats < kPays * search.nats;
       search = std::move(next);
     }
-    const bool exact = beyond(search.fit.e_rms(), search.noise) <= beyond_noise(kExactJointed, search.noise);
-    if (exact && (!best || search.nats < best->nats)) best = search;
+    if (beyond(search.fit.e_rms(), search.noise) <= kExactJointed && (!best || search.nats < best->nats)) best = search;
   }
   if (!best) return {};
   fit = std::move(best->fit);
