@@ -25,6 +25,7 @@ constexpr double kAcross = 0.7;         // cosine of the largest angle between w
 constexpr double kUprightSpine = 0.6;   // share of up in the way from the legs to the end of the spine
 constexpr double kArm = 0.35;           // least reach of an arm, in legs
 constexpr double kTailBehind = 0.1;     // the hips, where a tail ends at least
+constexpr double kAsFarAhead = 0.9;     // of the way that leads furthest ahead, that the one from the chest leads
 
 double ratio(double a, double b) {
   return std::max(a, b) / std::max(std::min(a, b), 1e-30);
@@ -330,8 +331,11 @@ Anatomy anatomy_of(const RootedTree& tree, const BoneShapes& shapes, const std::
   std::vector<int> body{out.root};
   body.insert(body.end(), out.spine.begin(), out.spine.end());
   for (const int b : body) open[at(b)] = false;
+  // What hangs from the chest may be a belly, and the head may hang from behind the chest.
   out.neck = way_out(view, {chest}, open, ahead);
-  if (out.neck.empty()) out.neck = way_out(view, body, open, ahead);
+  const std::vector<int> furthest = way_out(view, body, open, ahead);
+  if (!furthest.empty() && (out.neck.empty() || ahead(out.neck.back()) < kAsFarAhead * ahead(furthest.back())))
+    out.neck = furthest;
   for (const int b : out.neck) open[at(b)] = false;
   out.tail = way_out(view, body, open, [&](int b) { return -out.forward.dot(all.tip.col(b) - hips) - kTailBehind; });
   if (out.legs.size() == 1 && out.spine.empty() && out.neck.size() > 2) {  // nothing says where its chest is

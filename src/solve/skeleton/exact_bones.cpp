@@ -152,7 +152,9 @@ SkeletonFit without_free(const SkeletonFit& fit, std::vector<int> gone) {
 
 SkeletonFit without_jointed(const SkeletonFit& fit, const std::vector<int>& gone) {
   SkeletonFit fewer = fit;
-  for (const int b : gone) contract_bone(fewer, b);
+  contract_bone(fewer, gone.front());
+  // Bones have other numbers now.
+  for (std::size_t i = 1; i < gone.size(); ++i) contract_bone(fewer, cheapest_first(fewer).front());
   strict_rounds(fewer, 2, 3);
   if (gone.size() == 1) {
     SkeletonFit merged = fit;

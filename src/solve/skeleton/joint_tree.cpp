@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t kFrameGrain = 4;
 constexpr double kSmallTurn = 0.05;  // radians up to which the factor of a step serves the next
+constexpr double kServes = 0.25;     // of what a kept factor promises must be gained for it to serve once more
 
 Eigen::Matrix3d cross_matrix(const Eigen::Vector3d& a) {
   Eigen::Matrix3d out;
@@ -150,13 +151,15 @@ void improve_frame(const FrameProblem& problem, int steps, Rows& Z, RotationFact
       const double reached = objective(problem, next, next_product);
       if (std::isfinite(reached) && reached < value) {
         better = true;
-        const bool small = value - reached <= 1e-12 * std::abs(value);
+        const double gained = value - reached;
+        const bool small = gained <= 1e-12 * std::abs(value);
+        const bool serves = B < kKeepsFactors || gained >= -kServes * g.dot(y);
         Z.swap(next);
         P.swap(next_product);
         value = reached;
         if (!reuse) damping = std::max(1e-9, damping / 10);
         if (small) return;
-        reuse = y.head(3 * B).cwiseAbs().maxCoeff() < kSmallTurn;
+        reuse = serves && y.head(3 * B).cwiseAbs().maxCoeff() < kSmallTurn;
       } else if (reuse) {
         reuse = false;
       } else {

@@ -42,6 +42,10 @@ double gram_objective(const Eigen::Matrix3Xd& T, const Eigen::MatrixXd& S, const
 /// Of the normal equations of one frame. It costs most of a step and serves the next as well where little has changed.
 using RotationFactor = Eigen::LLT<Eigen::MatrixXd>;
 
+/// So many bones have factors that cost more than all else in a round of rotations, joints and weights: they are kept
+/// for the next rounds as well.
+inline constexpr int kKeepsFactors = 40;
+
 /// Levenberg–Marquardt steps on all rotations and the root translation of every frame; never raises the error. Factors
 /// may be kept (one per frame) from one call for the next: a step that they do not serve is done anew.
 void update_rotations(const JointTree& tree, const Eigen::MatrixXd& S, const std::vector<Eigen::Matrix3Xd>& C,

@@ -130,8 +130,12 @@ void grow_by(SkeletonFit& fit, int count, std::uint64_t seed) {
 
 int exchange_edges(SkeletonFit& fit) {
   constexpr double kWorthIt = 1e-3;  // of the squared error
+  constexpr double kHopeless = 3;    // times the squared error more, with joints alone, is not looked at further,
+  constexpr double kSmall = 0.5;     // if it is more than this E_RMS: less may be made up for by rotations
   int exchanged = 0;
   double value = settle_tree(fit, 2);
+  const double small = kSmall / std::max(fit.e_rms(), 1e-6);
+  const double surplus = std::max(kHopeless, small * small) * fit.state.squares;
   for (int b = 1; b < fit.tree.bones(); ++b) {
     for (const TreeEdge& other : other_edges(fit, b, 3)) {
       std::vector<TreeEdge> edges;
@@ -140,7 +144,7 @@ int exchange_edges(SkeletonFit& fit) {
       edges.push_back(other);
       SkeletonFit tried = fit;
       tried.tree = adopt_edges(directed_edges(edges, 0), tried.state);
-      const double reached = settle_tree(tried, 3);
+      const double reached = settle_tree(tried, 3, value + surplus);
       if (reached < value - kWorthIt * fit.state.squares) {
         value = reached;
         fit = std::move(tried);

@@ -108,10 +108,15 @@ void spread(const Sketch& sketch, SkeletonFit& fit) {
   update_weights(fit);
 }
 
-/// Bones that go without being missed, where nobody asked for their number or the error; then all vertices and frames.
-void drop_idle_and_spread(Sketch& sketch, const SkeletonOptions& options, SkeletonFit& fit) {
+/// Where nobody asked for the number of bones or the error: bones go that are not missed, and those that mirror each
+/// other hang alike. Then all vertices and frames.
+void tidy_and_spread(Sketch& sketch, const SkeletonOptions& options, SkeletonFit& fit) {
   const bool open = options.max_bones == 0 && options.max_error == 0 && !options.keep_all_bones;
-  if (open && !options.symmetric) drop_idle_bones(sketch.fit);
+  if (open && !options.symmetric) {
+    drop_idle_bones(sketch.fit);
+    if (!options.uneven)
+      if (const auto plane = find_mirror_plane(fit.problem->rest())) hang_evenly(sketch.fit, *plane);
+  }
   spread(sketch, fit);
 }
 
@@ -152,7 +157,7 @@ bool search_and_spread(const Sequence& sequence, const SkeletonOptions& options,
   }
   Sketch sketch(sequence, fit, options, kSearchFrames, kSearchVertices);
   const bool go_on = find_given_number(sketch, bones, options, report, progress);
-  drop_idle_and_spread(sketch, options, fit);
+  tidy_and_spread(sketch, options, fit);
   return go_on;
 }
 

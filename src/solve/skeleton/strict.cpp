@@ -77,12 +77,12 @@ void place_joints(SkeletonFit& fit, const std::vector<Eigen::Matrix3Xd>& C, cons
   });
 }
 
-/// Rotations, joints, rotations again for the sums of the current weights.
-void strict_round(SkeletonFit& fit, JointPoses& poses, int steps) {
+/// Rotations, joints, rotations again for the sums of the current weights. Factors are those of the round before.
+void strict_round(SkeletonFit& fit, JointPoses& poses, int steps, std::vector<RotationFactor>& kept) {
   const int threads = fit.problem->threads();
   const WeightSums& sums = fit.state.sums;
   const std::vector<Eigen::Matrix3Xd> C = full_products(*fit.problem, sums);
-  std::vector<RotationFactor> kept;
+  if (fit.tree.bones() < kKeepsFactors) kept.clear();
   update_rotations(fit.tree, sums.S, C, steps, threads, poses, &kept);
   if (!fit.joints_stay) {
     place_joints(fit, C, anchors_of(fit), poses);
@@ -112,27 +112,41 @@ void extrapolate(double beta, const JointPoses& before, const Eigen::Matrix3Xd& 
 
 void strict_rounds(SkeletonFit& fit, int rounds, int steps) {
   JointPoses poses = poses_of(frames_of(*fit.problem, fit.state.D));
+  std::vector<RotationFactor> kept;
   for (int i = 0; i < rounds; ++i) {
-    strict_round(fit, poses, i == 0 ? steps : 2);
+    strict_round(fit, poses, i == 0 ? steps : 2, kept);
     update_weights(fit);
   }
 }
 
-double settle_tree(SkeletonFit& fit, int rounds) {
+double settle_tree(SkeletonFit& fit, int rounds, double hopeless) {
   const WeightSums& sums = fit.state.sums;
   const std::vector<Eigen::Matrix3Xd> C = full_products(*fit.problem, sums);
   const Eigen::Matrix3Xd anchor = anchors_of(fit);
   JointPoses poses = poses_of(frames_of(*fit.problem, fit.state.D));
+  const auto error_of = [&](const JointPoses& reached) {
+    const std::vector<Eigen::Matrix3Xd> T = transforms_of(fit.tree, reached);
+    double value = 0;
+    for (std::size_t f = 0; f < T.size(); ++f) value += gram_objective(T[f], sums.S, C[f]);
+    return value;
+  };
+  if (std::isfinite(hopeless)) {
+    const JointTree given = fit.tree;
+    JointPoses turned_as_before = poses;
+    place_joints(fit, C, anchor, turned_as_before);
+    const double reached = error_of(turned_as_before);
+    fit.tree = given;
+    if (reached > hopeless) return std::numeric_limits<double>::infinity();
+  }
+  std::vector<RotationFactor> factors;
+  std::vector<RotationFactor>* const kept = fit.tree.bones() < kKeepsFactors ? nullptr : &factors;
   for (int i = 0; i < rounds; ++i) {
-    update_rotations(fit.tree, sums.S, C, 2, fit.problem->threads(), poses);
+    update_rotations(fit.tree, sums.S, C, 2, fit.problem->threads(), poses, kept);
     place_joints(fit, C, anchor, poses);
   }
-  update_rotations(fit.tree, sums.S, C, 2, fit.problem->threads(), poses);
-  const std::vector<Eigen::Matrix3Xd> T = transforms_of(fit.tree, poses);
-  set_frames(*fit.problem, T, fit.state.D);
-  double value = 0;
-  for (std::size_t f = 0; f < T.size(); ++f) value += gram_objective(T[f], sums.S, C[f]);
-  return value;
+  update_rotations(fit.tree, sums.S, C, 2, fit.problem->threads(), poses, kept);
+  set_frames(*fit.problem, transforms_of(fit.tree, poses), fit.state.D);
+  return error_of(poses);
 }
 
 RunEnd turn_bones(SkeletonFit& fit, int rounds, const RoundDone& done) {
@@ -156,12 +170,13 @@ RunEnd converge(SkeletonFit& fit, int rounds, const RoundDone& done) {
   JointPoses poses = poses_of(frames_of(*fit.problem, fit.state.D));
   JointPoses before = poses;
   Eigen::Matrix3Xd joint_before = fit.tree.joint;
+  std::vector<RotationFactor> kept;
   double momentum = 1;
   FitState best = fit.state;
   JointTree best_tree = fit.tree;
   RunEnd end = RunEnd::limit;
   for (int i = 0; i < rounds && end == RunEnd::limit; ++i) {
-    strict_round(fit, poses, i == 0 ? 6 : 2);
+    strict_round(fit, poses, i == 0 ? 6 : 2, kept);
     fit.state.squares = objective(*fit.problem, fit.state.sums, fit.state.D);
     if (fit.state.squares < best.squares) {
       best = fit.state;

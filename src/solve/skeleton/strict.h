@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 
 #include "solve/skeleton/skeleton_fit.h"
 
@@ -22,7 +23,8 @@ RunEnd converge(SkeletonFit& fit, int rounds, const RoundDone& done = {});
 RunEnd turn_bones(SkeletonFit& fit, int rounds, const RoundDone& done = {});
 
 /// Rotations and joints of another tree for the same weights: a few rounds. Returns the squared error but for the
-/// constant of the data. Sums, not weights, are used: the cost does not depend on the number of vertices.
-double settle_tree(SkeletonFit& fit, int rounds);
+/// constant of the data. Sums, not weights, are used: the cost does not depend on the number of vertices. Infinite, and
+/// the fit is as it was, where the best joints for the rotations as they are leave more than `hopeless`.
+double settle_tree(SkeletonFit& fit, int rounds, double hopeless = std::numeric_limits<double>::infinity());
 
 }  // namespace sinew::skeleton

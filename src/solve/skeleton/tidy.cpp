@@ -20,6 +20,7 @@ constexpr double kTooSmallToSee =
     0.1;                              // E_RMS that may be added whatever it was: a fifteenth of what `detail` looks at
 constexpr double kSpreadRise = 1.02;  // of E_RMS, for joints that move apart
 constexpr double kEvenRise = 1.05;    // of E_RMS, for joints that mirror each other
+constexpr double kElsewhere = 1;      // of the squared error, that joints alone may leave more on another bone
 constexpr double kEvenPlace = 0.06;   // most distance of a joint from the image of its partner's; the radius is 1
 constexpr int kLastRounds = 8;        // of convergence after changes
 constexpr int kTidyRounds = 2;        // of the strict fit, before a change is judged
@@ -114,6 +115,49 @@ int heaviest_across(const SkeletonFit& fit, const std::vector<int>& partner) {
   return best;
 }
 
+/// The same skeleton seen from the heaviest bone across the plane, if there is one.
+bool seen_from_trunk(SkeletonFit& fit, const MirrorPlane& plane) {
+  const int trunk = heaviest_across(fit, mirrored_bones(fit, plane));
+  if (trunk < 0) return false;
+  if (fit.tree.bones() > 1) fit.tree = adopt_edges(directed_edges(edges_of(fit.tree), trunk), fit.state);
+  return true;
+}
+
+/// Edges that would make the hierarchy more even, each instead of the one that leads to its bone now.
+std::vector<TreeEdge> evener_edges(const SkeletonFit& fit, const MirrorPlane& plane) {
+  const JointTree& tree = fit.tree;
+  const std::vector<int> partner = mirrored_bones(fit, plane);
+  const auto image = [&](int b) { return partner[at(b)] < 0 ? b : partner[at(b)]; };
+  const auto is_below = [&](int b, int other) {
+    while (b >= 0 && b != other) b = tree.parent[at(b)];
+    return b == other;
+  };
+  std::vector<TreeEdge> out;
+  const auto add = [&](int parent, int b, const Eigen::Vector3d& joint) {
+    if (!is_below(parent, b)) out.push_back({parent, b, joint});
+  };
+  for (int b = 1; b < tree.bones(); ++b) {
+    const int p = partner[at(b)];
+    int above = tree.parent[at(b)];
+    if (p > 0 && p != b && image(above) != tree.parent[at(p)])
+      add(image(tree.parent[at(p)]), b, plane.mirrored(tree.joint.col(p)));
+    if (p != b || image(above) == above) continue;
+    while (image(above) != above) above = tree.parent[at(above)];
+    add(above, b, 0.5 * (tree.joint.col(b) + plane.mirrored(tree.joint.col(b))));
+  }
+  return out;
+}
+
+/// The fit with another edge instead of the one to its bone; one that cannot do is not settled.
+SkeletonFit with_edge(const SkeletonFit& fit, const TreeEdge& other) {
+  std::vector<TreeEdge> edges{other};
+  for (const TreeEdge& edge : edges_of(fit.tree))
+    if (edge.to != other.to) edges.push_back(edge);
+  SkeletonFit out = fit;
+  out.tree = adopt_edges(directed_edges(edges, 0), out.state);
+  return out;
+}
+
 /// Partners of bones whose joints are this near to mirroring each other and whose parents are partners too, else −1.
 std::vector<int> even_bones(const SkeletonFit& fit, const MirrorPlane& plane, const std::vector<int>& partner,
                             double place) {
@@ -172,6 +216,29 @@ int drop_idle_bones(SkeletonFit& fit) {
   return dropped;
 }
 
+int hang_evenly(SkeletonFit& fit, const MirrorPlane& plane) {
+  const double most = allowed(fit.e_rms(), kEvenRise);
+  SkeletonFit even = fit;
+  if (!seen_from_trunk(even, plane)) return 0;
+  int hung = 0;
+  for (; hung < fit.tree.bones(); ++hung) {
+    SkeletonFit settled = even;
+    const double hopeless = settle_tree(settled, 1) + kElsewhere * even.state.squares;
+    SkeletonFit best;
+    for (const TreeEdge& edge : evener_edges(even, plane)) {
+      SkeletonFit tried = with_edge(even, edge);
+      if (settle_tree(tried, 1, hopeless) > hopeless) continue;
+      update_weights(tried);
+      strict_rounds(tried, kTidyRounds, 4);
+      if (tried.e_rms() <= most && tried.state.squares < best.state.squares) best = std::move(tried);
+    }
+    if (best.tree.bones() == 0) break;
+    even = std::move(best);
+  }
+  if (hung > 0) fit = std::move(even);
+  return hung;
+}
+
 int spread_joints(SkeletonFit& fit) {
   const double diagonal = diagonal_of(fit);
   for (const NearPair& pair : near_pairs(fit.tree, kTooNear * diagonal)) {
@@ -185,9 +252,7 @@ int spread_joints(SkeletonFit& fit) {
 }
 
 void even_joints(SkeletonFit& fit, const MirrorPlane& plane) {
-  const int trunk = heaviest_across(fit, mirrored_bones(fit, plane));
-  if (trunk < 0) return;
-  if (fit.tree.bones() > 1) fit.tree = adopt_edges(directed_edges(edges_of(fit.tree), trunk), fit.state);
+  if (!seen_from_trunk(fit, plane)) return;
   const std::vector<int> partner = mirrored_bones(fit, plane);
   for (const double place : {kEvenPlace, kEvenPlace / 2, kEvenPlace / 4}) {
     SkeletonFit tried = fit;

@@ -14,6 +14,10 @@ void tidy(const SkeletonOptions& options, SkeletonFit& fit);
 /// diagonal, while each raises E_RMS by at most a twentieth or by less than can be seen. Returns how many went.
 int drop_idle_bones(SkeletonFit& fit);
 
+/// Hangs bones that mirror each other from bones that do as well, and bones across the plane from such, where that
+/// raises E_RMS by at most a twentieth in all. Returns how many hang from another bone than before.
+int hang_evenly(SkeletonFit& fit, const MirrorPlane& plane);
+
 /// Moves joints that are nearer than 1 % of the diagonal apart, along the direction that the motion cares for least,
 /// where that raises E_RMS by at most a fiftieth. Joints stay from then on. Returns how many pairs are left.
 int spread_joints(SkeletonFit& fit);

@@ -10,6 +10,10 @@ namespace {
 
 constexpr double kMu = 0.01;  // pull of a joint towards its anchor, relative to its stiffness [§3.5.2]
 
+// Rigid parts blend nowhere: those side by side count as if they did, more than what is blended by chance.
+constexpr double kSideBySide = 0.01;  // vertices
+constexpr double kStillBeside = 0.1;  // squared distance of their middles from which on less; the radius is 1
+
 /// Puts the bones of a state into a new order: order[i] is the old number of new bone i. Sums follow unless stale.
 void reorder_bones(FitState& state, const std::vector<int>& order) {
   const Eigen::MatrixXd D = state.D;
@@ -81,7 +85,7 @@ std::vector<TreeEdge> spanning_tree(const FitState& state, const Problem& proble
       if (in_tree[at(b)]) continue;
       const JointFit fit = fit_joint(state.D, joint_anchor(state, centroid, newest, b), newest, b);
       const double apart = (centroid.col(newest) - centroid.col(b)).squaredNorm();
-      const double touch = blend(state.sums, newest, b) + 1e-9 / (1e-9 + apart);
+      const double touch = blend(state.sums, newest, b) + kSideBySide * kStillBeside / (kStillBeside + apart);
       const double g = (fit.error + floor) / touch;  // eq. 3.5
       if (g < cost[at(b)]) {
         cost[at(b)] = g;

@@ -132,6 +132,16 @@ TEST(Anatomy, OfABeastInAPoseIsToldByItsLegs) {
   EXPECT_EQ(found.names, describe(beast()).names);
 }
 
+TEST(Anatomy, ABellyThatHangsFromTheChestIsNoHead) {
+  std::vector<Part> parts = beast();
+  parts[2].parent = 1;  // the neck hangs from behind the chest
+  parts.push_back({0, {0, 0.7, 0.3}, {0, 0.5, 0.4}});
+  const Described found = describe(parts);
+  EXPECT_EQ(found.names[2], "neck");
+  EXPECT_EQ(found.names[3], "head");
+  EXPECT_EQ(found.names[18], "") << "no place of its own";
+}
+
 TEST(Anatomy, OfSixLegsHasFrontMidAndHind) {
   std::vector<Part> parts = beast();
   add_pair(parts, 0, {{0.15, 0.7, 0.05}, {0.15, 0.4, 0.0}, {0.15, 0.1, 0.05}, {0.15, 0, 0.1}});
