@@ -4,6 +4,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { published } from './jobs.mjs';
+import { drawWeights, weightsCommand } from './weights.mjs';
 
 /** Points that the papers print: curve, and where x and y of a row are. */
 const points = (curve, x, y, chosen) => published().filter(chosen).map((row) => ({ curve, x: x(row), y: y(row) }));
@@ -22,6 +23,11 @@ const FIGURES = [
     text: 'A larger tolerance merges modes. The paper prints its number of bones at ε = 0.05.',
     sweep: ['horse-gallop', '--rest', '0', '--over', EPSILONS, '--method', 'sma --iterations 0'],
     points: () => points('James & Twigg', () => 0.05, value, jt05('horse', 'bones', '')),
+  },
+  {
+    name: 'jt05-7', title: 'Sorted weights (James & Twigg 2005, Figure 7)', y: ['weights'],
+    text: 'TSVD fits with weights below 0 and above 1, NNLS without. Weights of a helper bone count as what it stands for.',
+    draw: drawWeights, command: weightsCommand, after: weightsTable,
   },
   {
     name: 'jt05-12', title: 'Error against bones, with and without corrections (James & Twigg 2005, Figure 12)', y: ['distortion_percent', 'normal_degrees'], x: 'rig_bones',
@@ -96,13 +102,19 @@ function overhead(rows) {
   return lines;
 }
 
+function weightsTable(rows) {
+  const percent = (share) => (100 * share).toFixed(1);
+  return ['', '| weights | how many | least | largest | negative, % | beyond ±1, % |', '|---|---|---|---|---|---|',
+    ...rows.map((row) => `| ${row.name} | ${row.weights} | ${row.least.toPrecision(3)} | ${row.most.toPrecision(3)} | ${percent(row.negative)} | ${percent(row.beyond)} |`)];
+}
+
 const NOT_HERE = [
   '| figure | why it is not here |', '|---|---|',
-  '| James & Twigg 2005, Figure 7: sorted weights | a sweep measures rigs, it does not list weights |',
   '| Slides of 2012: Levenberg–Marquardt on the bones as the comparison | one step, not a rig: a table in [ssdr.md](algorithms/ssdr.md#speed) |',
-  '| Le 2013, Figure 9: time against vertices × frames | another sequence for each point; the seconds of each are in [results.md](results.md#ld13-3) |',
+  '| Le 2013, Figure 6: pictures of models of growing error | the errors are in the figure of 7 above |',
+  '| Le 2013, Figure 9: time against vertices, and vertices × frames | another sequence for each point: tables in [two_layer.md](algorithms/two_layer.md#measured), up to a million vertices |',
   '| Le 2013, Figure 10: frames per second on a GPU of 2011 | [cuda.md](cuda.md) and [runtime.md](runtime.md) have ours |',
-  '| Liu 2020, Figure 3: random flats in 24 dimensions | a test of an optimiser without any mesh |',
+  '| Liu 2020, Figure 3: random flats in 24 dimensions | a test of an optimiser without any mesh; the flats of a mesh are tested in every dimension that fits (`Flat.PlantedFlatsOfEveryDimensionThatFitsAreReached`) |',
   '| Le 2014, Figures 3.10 and 3.12: pictures | [skeleton.md](algorithms/skeleton.md) has figures of it |',
 ];
 
@@ -135,6 +147,7 @@ function argumentsOf(figure) {
 
 function draw(figure, { data, program, folder, docs }) {
   console.log(`${figure.name}: ${figure.title}`);
+  if (figure.draw) return figure.draw({ program, data, folder, svg: join(docs, `${figure.name}-${figure.y[0]}.svg`) });
   const marks = figure.points();
   const file = `${folder}.csv`;
   writeFileSync(file, csv(marks));
@@ -158,7 +171,7 @@ function page(known) {
   for (const figure of drawn) {
     lines.push('', `## ${figure.name}`, '', `${figure.title}. ${figure.text}`, '');
     for (const y of figure.y) lines.push(`![${figure.title}: ${y}](figures/${figure.name}-${y}.svg)`, '');
-    lines.push('```', `sinew sweep ${argumentsOf(figure).map(shellWord).join(' ')} -o ${figure.name}`, '```');
+    lines.push('```', figure.command ?? `sinew sweep ${argumentsOf(figure).map(shellWord).join(' ')} -o ${figure.name}`, '```');
     if (figure.after) lines.push(...figure.after(known[figure.name].rows));
   }
   lines.push('', '## What is not here', '', ...NOT_HERE);

@@ -34,8 +34,13 @@ export function resultsPage(tables, rows, facts) {
     'is named with its reason. All errors are of the written file, read back. A ratio below 1 means less error than published;',
     'losses are in **bold**. Made by `script/bench`; not edited by hand.', '',
     `Commit ${facts.commit} · ${facts.cpu} · ${facts.threads === '1' ? 'one thread' : `${facts.threads} threads`} · ${facts.flags} · seed ${facts.seed}. Seconds are CPU seconds of the command.`, '',
-    'The means are over rows in which both were given the same: bones, influences, and the steps of the paper. What is refitted',
-    'beyond them is in tables of its own. What ours does otherwise is in "Where we differ" of each [algorithm](algorithms).', '',
+    'The means are over rows in which both were given the same: influences, and the number of bones or, for SMA, the ε that they',
+    'come from (one to four bones more than in the paper). SMA and two layers take the steps of their papers; what is refitted',
+    'beyond them is in tables of its own. Where ours does otherwise, by method: "Where we differ" of',
+    '[ssdr](algorithms/ssdr.md#where-we-differ), [skeletons](algorithms/skeleton.md#where-we-differ),',
+    '[SMA](algorithms/sma.md#where-we-differ-from-the-paper), [corrections](algorithms/corrections.md#where-we-differ-from-the-paper),',
+    '[two layers](algorithms/two_layer.md#where-we-differ-from-the-paper), [reduction](algorithms/reduce.md#where-we-differ-from-the-papers),',
+    '[flats](algorithms/flats.md#where-we-differ-from-the-paper) and [rework](algorithms/rework.md#where-we-differ).', '',
     ...summary(tables, rows, ''),
   ];
   for (const [name, table] of Object.entries(tables)) {
@@ -60,7 +65,8 @@ function tableRow(row) {
   if (row.failure) return `| ${row.set} | ${bones} | ${row.label} | ${row.published} | **failed** | | |`;
   const r = published(row) > 0 && !row.fact ? ratio(row) : null;
   const shown = r === null ? '' : r >= 1 ? `**${r.toFixed(2)}**` : r.toFixed(2);
-  return `| ${row.set} | ${bones} | ${row.label} | ${row.published} | ${number(row.ours)} | ${shown} | ${row.seconds.toFixed(1)} |`;
+  const printed = row.factor ? `${row.published} (${number(row.factor * published(row))})` : row.published;
+  return `| ${row.set} | ${bones} | ${row.label} | ${printed} | ${number(row.ours)} | ${shown} | ${row.seconds.toFixed(1)} |`;
 }
 
 /** One line for each set, number of bones and model: the methods side by side, ours last. */

@@ -1,6 +1,6 @@
 // One text, compiled once per instruction set [Highway]. A palette entry is a 4×4 column-major matrix, so a blended
-// matrix lives in two 32-byte registers or four of 16; blending is a product and a sum per register and influence, and
-// no gather is needed: the index only picks the cache line to load.
+// matrix lives in one 64-byte register, two of 32 or four of 16; blending is a product and a sum per register and
+// influence, and no gather is needed: the index only picks the cache line to load.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "runtime/simd.cpp"
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
@@ -78,8 +78,78 @@ HWY_INLINE Float4 yzx(Float4 a) {
   return hn::BitCast(Tag4(), hn::TableLookupBytes(hn::BitCast(bytes, a), hn::Load(bytes, kYzx0)));
 }
 
-// Measured on Zen 4, one 64-byte register per matrix is slower than two of 32: the sum over its columns takes longer.
-#if HWY_MAX_BYTES >= 32
+#if HWY_MAX_BYTES >= 64
+
+using TagM = hn::FixedTag<float, 16>;
+struct Matrix {
+  hn::Vec<TagM> all;
+};
+
+HWY_INLINE Matrix zero_matrix() {
+  return {hn::Zero(TagM())};
+}
+HWY_INLINE Matrix load_matrix(const float* m) {
+  return {hn::LoadU(TagM(), m)};
+}
+HWY_INLINE void store_matrix(const Matrix& m, float* out) {
+  hn::StoreU(m.all, TagM(), out);
+}
+HWY_INLINE Matrix scaled(const float* m, float w) {
+  return {hn::Mul(hn::Set(TagM(), w), hn::LoadU(TagM(), m))};
+}
+HWY_INLINE void accumulate(Matrix& sum, const Matrix& m, float w) {
+  sum.all = multiply_add(hn::Set(TagM(), w), m.all, sum.all);
+}
+HWY_INLINE void accumulate(Matrix& sum, const float* m, float w) {
+  accumulate(sum, load_matrix(m), w);
+}
+HWY_INLINE void add(Matrix& sum, const Matrix& m) {
+  sum.all = hn::Add(sum.all, m.all);
+}
+/// The columns of m, each times its coordinate of a point or 1. `p` points to 16 readable bytes, xyz first.
+HWY_INLINE hn::Vec<TagM> point_columns(const Matrix& m, const float* p) {
+  const TagM d;
+  const hn::Repartition<std::uint8_t, TagM> bytes;
+  const auto spread = hn::TableLookupBytes(hn::BitCast(bytes, hn::LoadDup128(d, p)), hn::Load(bytes, kSpread));
+  return hn::Mul(m.all, hn::Or(hn::BitCast(d, spread), hn::Load(d, kFourthColumn)));
+}
+/// The same for a normal, whose fourth coordinate is 0.
+HWY_INLINE hn::Vec<TagM> normal_columns(const Matrix& m, const float* p) {
+  const TagM d;
+  const hn::Repartition<std::uint8_t, TagM> bytes;
+  const auto spread = hn::TableLookupBytes(hn::BitCast(bytes, hn::LoadDup128(d, p)), hn::Load(bytes, kSpread3));
+  return hn::Mul(m.all, hn::BitCast(d, spread));
+}
+/// (x + z) + (y + t) of the columns of four vertices, side by side. Alone such a sum takes longer than blending; four
+/// share their shuffles.
+HWY_INLINE hn::Vec<TagM> sums_of_columns(hn::Vec<TagM> a, hn::Vec<TagM> b, hn::Vec<TagM> c, hn::Vec<TagM> e) {
+  const TagM d;
+  const auto ac = hn::Add(hn::ConcatLowerLower(d, c, a), hn::ConcatUpperUpper(d, c, a));  // a: x+z, y+t, c: x+z, y+t
+  const auto be = hn::Add(hn::ConcatLowerLower(d, e, b), hn::ConcatUpperUpper(d, e, b));
+  const auto even = hn::OddEvenBlocks(hn::SwapAdjacentBlocks(be), ac);
+  const auto odd = hn::OddEvenBlocks(be, hn::SwapAdjacentBlocks(ac));
+  return hn::Add(even, odd);
+}
+HWY_INLINE Float4 sum_of_columns(hn::Vec<TagM> columns) {
+  const hn::FixedTag<float, 8> half;
+  const auto sum = hn::Add(hn::LowerHalf(half, columns), hn::UpperHalf(half, columns));
+  return hn::Add(hn::LowerHalf(Tag4(), sum), hn::UpperHalf(Tag4(), sum));
+}
+HWY_INLINE Float4 transform_point(const Matrix& m, const float* p) {
+  return sum_of_columns(point_columns(m, p));
+}
+HWY_INLINE Float4 turned_linearly(const Matrix& m, const float* p) {
+  return sum_of_columns(normal_columns(m, p));
+}
+HWY_INLINE void linear_columns(const Matrix& m, Float4& x, Float4& y, Float4& z) {
+  const hn::FixedTag<float, 8> half;
+  const auto xy = hn::LowerHalf(half, m.all);
+  x = hn::LowerHalf(Tag4(), xy);
+  y = hn::UpperHalf(Tag4(), xy);
+  z = hn::LowerHalf(Tag4(), hn::UpperHalf(half, m.all));
+}
+
+#elif HWY_MAX_BYTES >= 32
 
 using TagM = hn::FixedTag<float, 8>;
 struct Matrix {
@@ -257,26 +327,44 @@ HWY_INLINE Float4 transform_normal(const Matrix& m, const float* p) {
   return unit_length(Tag4(), turned_by_cofactors(m, p));
 }
 
-/// Normals of as many vertices side by side as a register holds, not yet of unit length.
-#if HWY_MAX_BYTES >= 32
+/// Positions, and normals not yet of unit length, of as many vertices side by side as a register holds. `at(i)` is
+/// where vertex i of them is read.
+#if HWY_MAX_BYTES >= 64
+constexpr std::size_t kGroup = 4;
+using TagN = TagM;
+template <class At>
+HWY_INLINE hn::Vec<TagN> transformed_group(const Matrix m[kGroup], const At& at) {
+  return sums_of_columns(point_columns(m[0], at(0)), point_columns(m[1], at(1)), point_columns(m[2], at(2)),
+                         point_columns(m[3], at(3)));
+}
+template <Normals kNormals, class At>
+HWY_INLINE hn::Vec<TagN> turned_group(const Matrix m[kGroup], const At& at) {
+  if constexpr (kNormals == Normals::linear)
+    return sums_of_columns(normal_columns(m[0], at(0)), normal_columns(m[1], at(1)), normal_columns(m[2], at(2)),
+                           normal_columns(m[3], at(3)));
+  const hn::FixedTag<float, 8> half;
+  return hn::Combine(TagN(), hn::Combine(half, turned_by_cofactors(m[3], at(3)), turned_by_cofactors(m[2], at(2))),
+                     hn::Combine(half, turned_by_cofactors(m[1], at(1)), turned_by_cofactors(m[0], at(0))));
+}
+#elif HWY_MAX_BYTES >= 32
 constexpr std::size_t kGroup = 2;
 using TagN = TagM;
-template <Normals kNormals>
-HWY_INLINE hn::Vec<TagN> turned_group(const Matrix m[kGroup], const float* p, const float* q) {
+template <Normals kNormals, class At>
+HWY_INLINE hn::Vec<TagN> turned_group(const Matrix m[kGroup], const At& at) {
   if constexpr (kNormals == Normals::linear) {
-    const auto one = turned_halves(m[0], p);
-    const auto two = turned_halves(m[1], q);
+    const auto one = turned_halves(m[0], at(0));
+    const auto two = turned_halves(m[1], at(1));
     return hn::Add(hn::ConcatLowerLower(TagN(), two, one), hn::ConcatUpperUpper(TagN(), two, one));
   }
-  return hn::Combine(TagN(), turned_by_cofactors(m[1], q), turned_by_cofactors(m[0], p));
+  return hn::Combine(TagN(), turned_by_cofactors(m[1], at(1)), turned_by_cofactors(m[0], at(0)));
 }
 #else
 constexpr std::size_t kGroup = 1;
 using TagN = Tag4;
-template <Normals kNormals>
-HWY_INLINE hn::Vec<TagN> turned_group(const Matrix m[kGroup], const float* p, const float* /*q*/) {
-  if constexpr (kNormals == Normals::linear) return turned_linearly(m[0], p);
-  return turned_by_cofactors(m[0], p);
+template <Normals kNormals, class At>
+HWY_INLINE hn::Vec<TagN> turned_group(const Matrix m[kGroup], const At& at) {
+  if constexpr (kNormals == Normals::linear) return turned_linearly(m[0], at(0));
+  return turned_by_cofactors(m[0], at(0));
 }
 #endif
 
@@ -340,25 +428,45 @@ struct SparseRows {
   }
 };
 
-/// Skins the positions of a group of vertices; returns their normals, not yet of unit length.
-template <Normals kNormals, class Store, class Rows>
-HWY_INLINE hn::Vec<TagN> skin_group(const Rows& rows, const Cursor& positions, const Cursor& normals, std::size_t v) {
-  Matrix m[kGroup];
+template <class Store>
+HWY_INLINE void store_group(hn::Vec<TagN> group, const Cursor& to, std::size_t v) {
+#if HWY_MAX_BYTES >= 64
+  const hn::FixedTag<float, 8> half;
+  const auto first = hn::LowerHalf(half, group);
+  const auto second = hn::UpperHalf(half, group);
+  Store::store(hn::LowerHalf(Tag4(), first), to.out + v * to.out_stride);
+  Store::store(hn::UpperHalf(Tag4(), first), to.out + (v + 1) * to.out_stride);
+  Store::store(hn::LowerHalf(Tag4(), second), to.out + (v + 2) * to.out_stride);
+  Store::store(hn::UpperHalf(Tag4(), second), to.out + (v + 3) * to.out_stride);
+#elif HWY_MAX_BYTES >= 32
+  Store::store(hn::LowerHalf(Tag4(), group), to.out + v * to.out_stride);
+  Store::store(hn::UpperHalf(Tag4(), group), to.out + (v + 1) * to.out_stride);
+#else
+  Store::store(group, to.out + v * to.out_stride);
+#endif
+}
+
+/// Skins the positions of a group of vertices; leaves their matrices.
+template <class Store, class Rows>
+HWY_INLINE void skin_positions(const Rows& rows, const Cursor& positions, std::size_t v, Matrix m[kGroup]) {
+#if HWY_MAX_BYTES >= 64
+  for (std::size_t i = 0; i < kGroup; ++i) m[i] = rows(v + i);
+  const auto at = [&](std::size_t i) HWY_ATTR { return positions.point(v + i); };
+  store_group<Store>(transformed_group(m, at), positions, v);
+#else
   for (std::size_t i = 0; i < kGroup; ++i) {
     m[i] = rows(v + i);
     Store::store(transform_point(m[i], positions.point(v + i)), positions.out + (v + i) * positions.out_stride);
   }
-  return turned_group<kNormals>(m, normals.point(v), normals.point(v + kGroup - 1));
+#endif
 }
 
-template <class Store>
-HWY_INLINE void store_group(hn::Vec<TagN> group, const Cursor& normals, std::size_t v) {
-#if HWY_MAX_BYTES >= 32
-  Store::store(hn::LowerHalf(Tag4(), group), normals.out + v * normals.out_stride);
-  Store::store(hn::UpperHalf(Tag4(), group), normals.out + (v + 1) * normals.out_stride);
-#else
-  Store::store(group, normals.out + v * normals.out_stride);
-#endif
+/// Skins the positions of a group of vertices; returns their normals, not yet of unit length.
+template <Normals kNormals, class Store, class Rows>
+HWY_INLINE hn::Vec<TagN> skin_group(const Rows& rows, const Cursor& positions, const Cursor& normals, std::size_t v) {
+  Matrix m[kGroup];
+  skin_positions<Store>(rows, positions, v, m);
+  return turned_group<kNormals>(m, [&](std::size_t i) HWY_ATTR { return normals.point(v + i); });
 }
 
 template <Normals kNormals, class Store, class Rows>
@@ -379,6 +487,11 @@ HWY_INLINE void skin_run(const Rows& rows, const Cursor& positions, const Cursor
     }
     for (; v + kGroup <= last; v += kGroup)
       store_group<Store>(unit_length(TagN(), skin_group<kNormals, Store>(rows, positions, normals, v)), normals, v);
+  } else if constexpr (kGroup > 2) {  // only there they share work
+    for (; v + kGroup <= last; v += kGroup) {
+      Matrix m[kGroup];
+      skin_positions<Store>(rows, positions, v, m);
+    }
   }
   for (; v < last; ++v) {
     const Matrix m = rows(v);

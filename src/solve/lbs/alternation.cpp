@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/index.h"
+#include "solve/lbs/bone_moves.h"
 #include "solve/lbs/on_device.h"
 #include "solve/lbs/saved_fit.h"
 
@@ -12,6 +14,9 @@ namespace {
 /// Exchanges of bones pay mostly early: after the first iterations of a run only every kPatient-th vertex tries one.
 constexpr int kEager = 12;
 constexpr int kPatient = 4;
+
+constexpr int kFirstReseed = 4;          // iterations before bones without weight are looked for, then twice as many
+constexpr double kAlmostNothing = 1e-3;  // their squared weights, relative to the vertices that a bone has in the mean
 
 constexpr double kRise = 1e-10;  // a relative rise of the objective up to this is rounding
 
@@ -27,13 +32,13 @@ void nobody_waits(const Problem& problem, ExchangeWaits& waits) {
 }
 
 /// One weights half-step and one bones half-step from the motions `start`, which a device first makes rigid about
-/// `centers` where there are any.
-void step(const Problem& problem, const RunOptions& options, int iteration, const Eigen::MatrixXd& start,
-          const Eigen::MatrixXd& centers, ResidentWeights& resident, FitState& state) {
+/// `centers` where there are any. Where bones are new, all vertices try them.
+void step(const Problem& problem, const RunOptions& options, int iteration, bool bones_are_new,
+          const Eigen::MatrixXd& start, const Eigen::MatrixXd& centers, ResidentWeights& resident, FitState& state) {
   PassOptions pass;
   pass.influences = options.influences;
   pass.swaps = options.swaps;
-  const bool eager = options.patient || iteration < kEager;
+  const bool eager = options.patient || iteration < kEager || bones_are_new;
   pass.swap_period = eager ? options.swap_period : kPatient * options.swap_period;
   if (options.patient) pass.waits = &state.waits;
   pass.thorough_period = options.thorough_period;
@@ -103,6 +108,35 @@ RunPlace saved_run(const Problem& problem, const SolveState& saved, FitState& st
   return place;
 }
 
+/// After four iterations, and then the less often: what did not pay before seldom does.
+bool looks_for_idle_bones(int iteration) {
+  int next = kFirstReseed;
+  while (next < iteration) next *= 2;
+  return iteration == next;
+}
+
+/// Gives bones that almost nothing follows the motions that would gain most; returns which they are.
+std::vector<int> reseed(const Problem& problem, const RunOptions& options, int iteration,
+                        const ResidentWeights& resident, FitState& state, Eigen::MatrixXd& start) {
+  std::vector<int> idle;
+  const double little = kAlmostNothing * static_cast<double>(problem.vertex_count()) / state.bones();
+  for (int b = 0; b < state.bones(); ++b) {
+    const bool locked = !options.bones.locked.empty() && options.bones.locked[at(b)] != 0;
+    if (!locked && state.sums.S(4 * b + 3, 4 * b + 3) <= little) idle.push_back(b);
+  }
+  if (idle.empty()) return idle;
+  if (options.work != nullptr) options.work->done += idle.size() * comparison_work(problem, state.bones() + 12);
+  resident.fetch(state);
+  share_fit(problem, state);
+  const double whole[] = {1};
+  const Eigen::MatrixXd motions = propose_bones(problem, state, static_cast<int>(idle.size()), options.bones.transforms,
+                                                whole, static_cast<std::uint64_t>(iteration));
+  start = state.D;
+  for (std::size_t i = 0; i < idle.size(); ++i)
+    start.middleCols<4>(4 * idle[i]) = motions.middleCols<4>(4 * static_cast<Eigen::Index>(i));
+  return idle;
+}
+
 RunEnd iterate(const Problem& problem, const RunOptions& options, RunPlace place, ResidentWeights& resident,
                FitState& state) {
   Eigen::MatrixXd& previous = place.previous;
@@ -112,9 +146,12 @@ RunEnd iterate(const Problem& problem, const RunOptions& options, RunPlace place
   FitState next;
   for (int iteration = place.iteration; iteration < options.iterations; ++iteration) {
     const double grown = (1 + std::sqrt(1 + 4 * momentum * momentum)) / 2;
-    const double beta = options.accelerate && options.update_bones ? (momentum - 1) / grown : 0;
     Eigen::MatrixXd start = state.D;
     Eigen::MatrixXd centers;
+    std::vector<int> reseeded;
+    if (options.reseed && options.update_bones && looks_for_idle_bones(iteration))
+      reseeded = reseed(problem, options, iteration, resident, state, start);
+    const double beta = options.accelerate && options.update_bones && reseeded.empty() ? (momentum - 1) / grown : 0;
     if (beta > 0) {
       start += beta * (state.D - previous);
       if (options.bones.transforms == Transforms::rigid) {
@@ -130,8 +167,9 @@ RunEnd iterate(const Problem& problem, const RunOptions& options, RunPlace place
       next.weights = state.weights;
       next.waits = state.waits;
     }
-    step(problem, options, iteration, start, centers, resident, next);
+    step(problem, options, iteration, !reseeded.empty(), start, centers, resident, next);
     if (next.value > state.value * (1 + kRise)) {
+      if (!reseeded.empty()) continue;  // it does not pay: as if nothing had been tried
       // Not even plain steps descend, whichever vertices try exchanges: converged to rounding.
       if (beta == 0 && ++stuck == kPatient) return RunEnd::converged;
       momentum = 1;
@@ -141,7 +179,8 @@ RunEnd iterate(const Problem& problem, const RunOptions& options, RunPlace place
     previous = state.D;
     std::swap(state, next);
     resident.accept();
-    momentum = grown;
+    for (const int b : reseeded) previous.middleCols<4>(4 * b) = state.D.middleCols<4>(4 * b);  // a jump, no direction
+    if (reseeded.empty()) momentum = grown;
     stuck = 0;
     history.push_back(state.value);
     keep(options.checkpoint, options.phase, iteration + 1, [&](SavedArrays& arrays) {

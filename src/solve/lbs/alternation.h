@@ -38,6 +38,7 @@ struct RunOptions {
   bool update_weights = true;
   bool update_bones = true;
   bool accelerate = true;
+  bool reseed = false;  // a bone that almost nothing follows begins anew where that pays [LeDeng2012]
   BoneOptions bones;
   Smoothing smoothing;
   std::span<const std::uint8_t> locked_vertices;

@@ -26,10 +26,11 @@ inline constexpr MovePace kHasty = {6, 3, 2, 1e-3};  // while moves pay, the nex
 
 /// Gives the model more bones, added where they would gain most, and more influences for a while, until those that
 /// matter least are taken away again.
-void apply_move(const Problem& problem, const RunOptions& run, const Move& move, std::uint64_t seed, FitState& state);
+void apply_move(const Problem& problem, const RunOptions& run, const Move& move, const MovePace& pace,
+                std::uint64_t seed, FitState& state);
 
-/// Iterates as long as the value may fall below `target` at the rate it falls now.
-void pursue(const Problem& problem, const RunOptions& run, double target, FitState& state);
+/// Iterates as long as the value may fall below `target` at the rate it falls now, to a tolerance of its own.
+void pursue(const Problem& problem, const RunOptions& run, double target, double tolerance, FitState& state);
 
 /// The `count` vertices nearest to `seed` in the rest pose, ascending.
 std::vector<Index> patch_around(const Problem& problem, std::size_t seed, std::size_t count);

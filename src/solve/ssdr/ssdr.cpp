@@ -297,6 +297,7 @@ FitState fit(Solve& solve, int bones) {
   if (options.quality == Quality::best) last.thorough_period = kThoroughPeriod;
   // Rounds over the surface cost twice as much as iterations, and take a third of them.
   const int rounds = std::min(kSurfaceRounds, last.iterations);
+  last.reseed = quick;
   last.smoothing = solve.smoothing;
   last.checkpoint = options.checkpoint;
   last.phase = iterating;
