@@ -145,6 +145,13 @@ SINEW_TEXT void start_over(ActiveSet& s) {
   s.count = 1;
 }
 
+/// xᵀ G x − 2 gᵀ x, from the gradient.
+SINEW_TEXT double objective(const ActiveSet& s) {
+  double sum = 0;
+  for (int i = 0; i < s.n; ++i) sum += s.x[i] * (s.gradient[i] - s.g[i]);
+  return sum;
+}
+
 /// Minimises xᵀ G x − 2 gᵀ x over the simplex from x; returns the objective.
 SINEW_TEXT double solve(const double* G, int ldg, const double* g, int n, double* x, double* numbers, int* indices) {
   ActiveSet s{G, ldg, g, n, x, numbers, numbers + 2 * n, numbers + n, indices, 0};
@@ -171,15 +178,13 @@ SINEW_TEXT double solve(const double* G, int ldg, const double* g, int n, double
         entering = i;
       }
     }
-    if (entering < 0) break;
+    if (entering < 0) return objective(s);
     // The newcomer goes first: the last member, which is eliminated, stays one with weight.
     s.members[s.count++] = s.members[0];
     s.members[0] = entering;
   }
   compute_gradient(s);
-  double objective = 0;
-  for (int i = 0; i < n; ++i) objective += x[i] * (s.gradient[i] - g[i]);
-  return objective;
+  return objective(s);
 }
 
 }  // namespace sinew::simplex

@@ -442,13 +442,13 @@ class VertexProblem : private VertexSupport {
     });
   }
 
-  /// Upper bounds of what giving up each bone k of the support for any other one may gain, for a processor. With bone j
-  /// let in, the signs of weights ignored, everything follows from the support as it is: p_j the reduced gradient, σ_j
-  /// the squared distance of j's displacement to the span, z_kj how much of weight k it takes per unit, h_k the diagonal
-  /// of H⁻¹. Exchanging k for j then gains (h_k p_j² − 2 p_j w_k z_kj − w_k² σ_j) / (h_k σ_j + z_kj²); signs can only
-  /// take from that. `compute_gradient` came before.
-  SINEW_TEXT void bound_exchanges(double* most) {
-    constexpr int kBlock = 8;  // bones that are worked on together: n_ is a multiple of it
+  /// Whether giving up bone k of the support for any other one may gain anything, for a processor. With bone j let in,
+  /// the signs of weights ignored, everything follows from the support as it is: p_j the reduced gradient, σ_j the
+  /// squared distance of j's displacement to the span, z_kj how much of weight k it takes per unit, h_k the diagonal of
+  /// H⁻¹. Exchanging k for j then gains (h_k p_j² − 2 p_j w_k z_kj − w_k² σ_j) / (h_k σ_j + z_kj²); signs can only take
+  /// from that. `compute_gradient` came before.
+  SINEW_TEXT void bound_exchanges(bool* may) {
+    constexpr int kBlock = 8;  // bones that are worked on together
     const int m = s_.count - 1;
     const double scale = s_.scale;
     const double* const last = row(m);
@@ -467,7 +467,7 @@ class VertexProblem : private VertexSupport {
         pivot -= L[a][c] * L[a][c];
       }
       if (!(pivot > 1e-10 * scale)) {
-        simplex::fill(most, s_.count, kHuge);
+        for (int k = 0; k <= m; ++k) may[k] = true;
         return;
       }
       d[a] = 1 / std::sqrt(pivot);
@@ -490,20 +490,34 @@ class VertexProblem : private VertexSupport {
     double mean = 0;
     const double* const gradient = this->gradient();
     for (int a = 0; a <= m; ++a) mean += weights()[a] * gradient[bones_of()[a]];
+    // Only bones whose gradient falls can gain: mostly a few of them.
     double* const fall = slope();  // −p
-    for (int j = 0; j < n_; ++j) fall[j] = j < bones_.count ? mean - gradient[j] : -1;
-    for (int a = 0; a <= m; ++a) fall[bones_of()[a]] = -1;
-    if (s_.banned >= 0) fall[s_.banned] = -1;
+    for (int j = 0; j < bones_.count; ++j) fall[j] = mean - gradient[j];
+    for (int a = 0; a <= m; ++a) fall[bones_of()[a]] = 0;
+    if (s_.banned >= 0) fall[s_.banned] = 0;
     const double* const diagonal = this->diagonal();
+    const double slack = kBoundSlack * scale;
     double highest[kMostBounded][kBlock];
-    for (int k = 0; k <= m; ++k) simplex::fill(highest[k], kBlock, -kHuge);
-    for (int first = 0; first < n_; first += kBlock) {
-      double z[kMostBounded][kBlock], schur[kBlock], p[kBlock];
-      for (int l = 0; l < kBlock; ++l) p[l] = fall[first + l];
-      for (int l = 0; l < kBlock; ++l) schur[l] = diagonal[first + l] - 2 * last[first + l] + corner;
+    for (int k = 0; k <= m; ++k) simplex::fill(highest[k], kBlock, 0);
+    for (int next = 0; next < bones_.count;) {
+      int bone[kBlock];
+      int count = 0;
+      for (; next < bones_.count && count < kBlock; ++next) {
+        bone[count] = next;
+        count += fall[next] > 0 ? 1 : 0;
+      }
+      if (count == 0) break;
+      for (int l = count; l < kBlock; ++l) bone[l] = bone[0];
+      double z[kMostBounded][kBlock], schur[kBlock], p[kBlock], apart[kBlock];
+      for (int l = 0; l < kBlock; ++l) {
+        const int j = bone[l];
+        p[l] = fall[j];
+        apart[l] = corner - last[j];
+        schur[l] = diagonal[j] - last[j] + apart[l];
+      }
       for (int a = 0; a < m; ++a) {
         double* const z_a = z[a];
-        for (int l = 0; l < kBlock; ++l) z_a[l] = rows[a][first + l] - last[first + l] + shift[a];
+        for (int l = 0; l < kBlock; ++l) z_a[l] = rows[a][bone[l]] - rows[a][r] + apart[l];
         for (int c = 0; c < a; ++c)
           for (int l = 0; l < kBlock; ++l) z_a[l] -= L[a][c] * z[c][l];
         for (int l = 0; l < kBlock; ++l) {
@@ -527,17 +541,16 @@ class VertexProblem : private VertexSupport {
         const double h_k = h[k];
         double* const high = highest[k];
         for (int l = 0; l < kBlock; ++l) {
-          const double gain = (h_k * p[l] * p[l] + 2 * p[l] * w * z[k][l] - w * w * schur[l]) /
-                              (h_k * schur[l] + z[k][l] * z[k][l]);
-          const double counts = p[l] > 0 ? gain : -kHuge;
-          high[l] = high[l] > counts ? high[l] : counts;
+          const double below = h_k * schur[l] + z[k][l] * z[k][l];
+          const double gain = h_k * p[l] * p[l] + 2 * p[l] * w * z[k][l] - w * w * schur[l] + slack * below;
+          high[l] = high[l] > gain ? high[l] : gain;
         }
       }
     }
     for (int k = 0; k <= m; ++k) {
-      most[k] = highest[k][0];
-      for (int l = 1; l < kBlock; ++l) most[k] = larger(most[k], highest[k][l]);
-      most[k] += kBoundSlack * scale;
+      double high = 0;
+      for (int l = 0; l < kBlock; ++l) high = larger(high, highest[k][l]);
+      may[k] = high > 0;
     }
   }
 
@@ -556,11 +569,11 @@ class VertexProblem : private VertexSupport {
           [&](int j) { return j != s_.banned && j != bones_of()[0]; });
       if (alone.index >= 0) best = alone.value, out = 0, in = alone.index;
     }
-    double most[kMostBounded];
+    bool may[kMostBounded];
     const bool bounded = !Lanes::kHolds && n > 1 && n <= kMostBounded;
-    if (bounded) bound_exchanges(most);
+    if (bounded) bound_exchanges(may);
     for (int k = 0; k < n && n > 1; ++k) {
-      if (bounded && before - most[k] >= best) continue;
+      if (bounded && !may[k]) continue;
       lanes_.alone([&] { solve_without(k); });
       find_gains(s_.kept);
       lanes_.alone([&] {

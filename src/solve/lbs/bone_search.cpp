@@ -138,7 +138,7 @@ std::uint64_t move_work(const Problem& problem, const SearchOptions& options, in
 /// The whole search, between whose batches it can be saved.
 class Search {
  public:
-  Search(const Problem& problem, const SearchOptions& options, FitState& initial)
+  Search(Problem& problem, const SearchOptions& options, FitState& initial)
       : problem_(problem), options_(options), initial_(initial) {}
 
   bool run() {
@@ -178,6 +178,15 @@ class Search {
     going_ = options_.keep_going(spent >= 0 ? spent : 1 - std::exp(-0.02 * place_.batches));
   }
 
+  /// Runs body(i) for so many moves side by side; threads that are left over share the passes of each.
+  template <class Body>
+  void side_by_side(std::size_t count, const Body& body) {
+    const int threads = problem_.threads();
+    problem_.set_threads(std::max(1, threads / static_cast<int>(count)));
+    parallel_for(count, 1, threads, [&](std::size_t i, std::size_t) { body(i); });
+    problem_.set_threads(threads);
+  }
+
   /// As many starts as leave most of the budget for what follows.
   void open() {
     const std::uint64_t move = next_move();
@@ -185,8 +194,8 @@ class Search {
     while (starts > 1 && !affords(12 * static_cast<std::uint64_t>(starts) * move)) starts /= 2;
     place_.chains.resize(static_cast<std::size_t>(starts));
     std::vector<Work> works(place_.chains.size());
-    parallel_for(place_.chains.size(), 1, options_.threads, [&](std::size_t first, std::size_t) {
-      place_.chains[first] = begin(problem_, options_, initial_, static_cast<int>(first), works[first]);
+    side_by_side(place_.chains.size(), [&](std::size_t i) {
+      place_.chains[i] = begin(problem_, options_, initial_, static_cast<int>(i), works[i]);
     });
     for (const Work& work : works) spend(work);
     place_.begun = starts;
@@ -201,7 +210,7 @@ class Search {
     const bool more = affords(chains.size() * move);
     if (more) {
       std::vector<std::vector<Trial>> trials(chains.size());
-      parallel_for(chains.size(), 1, options_.threads, [&](std::size_t i, std::size_t) {
+      side_by_side(chains.size(), [&](std::size_t i) {
         trials[i].push_back(try_move(problem_, options_, chains[i], 0));
       });
       for (std::size_t i = 0; i < chains.size(); ++i) {
@@ -236,7 +245,7 @@ class Search {
     } else {
       std::vector<Trial> batch(static_cast<std::size_t>(batch_size(chains.back())));
       if (!affords(batch.size() * move)) return false;
-      parallel_for(batch.size(), 1, options_.threads, [&](std::size_t i, std::size_t) {
+      side_by_side(batch.size(), [&](std::size_t i) {
         batch[i] = try_move(problem_, options_, chains.back(), static_cast<int>(i));
       });
       for (const Trial& trial : batch) spend_move(trial.work);
@@ -266,7 +275,7 @@ class Search {
   void save(SavedArrays& arrays) const;
   void take(const SavedArrays& arrays);
 
-  const Problem& problem_;
+  Problem& problem_;
   const SearchOptions& options_;
   FitState& initial_;
   SearchPlace place_;
@@ -320,7 +329,7 @@ void Search::take(const SavedArrays& arrays) {
 
 }  // namespace
 
-bool search_bones(const Problem& problem, const SearchOptions& options, FitState& state) {
+bool search_bones(Problem& problem, const SearchOptions& options, FitState& state) {
   return Search(problem, options, state).run();
 }
 

@@ -161,7 +161,6 @@ void search(Solve& solve, Sample& sample, const std::string& phase, std::uint64_
   if (3 * problem.frame_count() * at(4 * trial.bones()) > kLargestMotion) search.starts = 1;
   if (solve.budget.limited()) search.kicks = std::numeric_limits<int>::max() / 2;
   search.hasty = solve.budget.limited();
-  search.threads = problem.threads();
   search.seed = solve.options.seed;
   search.budget = &solve.budget;
   search.reserve = reserve;
@@ -176,7 +175,6 @@ void search(Solve& solve, Sample& sample, const std::string& phase, std::uint64_
     run(part, first, trial);
     solve.budget.spend(work.done);
   }
-  part.set_threads(1);
   if (!solve.cancelled()) search_bones(part, search, trial);
   if (sample.frames.size() < problem.frame_count()) {
     trial.D = spread_motions(problem, sample.frames, trial.D);

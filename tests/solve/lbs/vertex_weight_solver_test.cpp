@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <random>
 
@@ -108,6 +109,58 @@ TEST(VertexWeightSolver, ALoneBoneIsExchangedForTheOneThatIsBestAlone) {
     EXPECT_NEAR(solver.improve(2), least, 1e-9 * (most - least)) << v;
     EXPECT_EQ(solver.count(), 1) << v;
   }
+}
+
+/// A vertex solver in memory of its own.
+template <class Lanes>
+struct Solver {
+  std::vector<double> numbers;
+  std::vector<int> integers;
+  device::VertexState state{};
+  device::VertexProblem<Lanes> problem;
+
+  Solver(const BoneGram& gram, int influences)
+      : numbers(device::VertexProblem<Lanes>::doubles(static_cast<std::size_t>(gram.padded), slots(gram))),
+        integers(device::VertexProblem<Lanes>::integers(slots(gram))),
+        problem({}, {gram.bones, gram.padded, gram.coefficients.data(), gram.diagonal.data()}, influences,
+                static_cast<int>(slots(gram)), numbers.data(), integers.data(), state) {}
+
+  static std::size_t slots(const BoneGram& gram) { return static_cast<std::size_t>(gram.bones) + 1; }
+};
+
+// The processor leaves out exchanges that bounds say cannot pay; what stands in for a GPU tries them all.
+TEST(VertexWeightSolver, ExchangesThatBoundsRuleOutWouldNotHavePaid) {
+  constexpr int kMany = 13;
+  const Sequence sequence = test::bend("grid", test::grid_mesh(20, 12), 9);
+  const Problem problem(sequence);
+  std::mt19937_64 random(11);
+  std::normal_distribution<double> normal(0, 0.2);
+  const auto rows = static_cast<Eigen::Index>(problem.row_count());
+  const Eigen::MatrixXd D = Eigen::MatrixXd::NullaryExpr(rows, 4 * kMany, [&] { return normal(random); });
+  const BoneGram gram = bone_gram(problem, D);
+  std::vector<float> scratch;
+  int exchanged = 0;
+  for (int influences = 2; influences <= 7; ++influences) {
+    Solver<device::OneLane> bounded(gram, influences);
+    Solver<device::HoldingLane> all(gram, influences);
+    for (std::size_t v = 0; v < problem.vertex_count(); ++v) {
+      const Eigen::VectorXd y = Eigen::Map<const Eigen::VectorXf>(problem.block(v, 1, scratch), rows).cast<double>();
+      const Eigen::VectorXd products = gram.exact_products.transpose() * y;
+      const Eigen::Vector3d u = problem.rest().col(static_cast<Eigen::Index>(v));
+      const auto solve = [&](auto& solver, int swaps) {
+        solver.problem.load(u[0], u[1], u[2], products.data(), 0, nullptr);
+        solver.problem.set_support(nullptr, nullptr, 0);
+        return solver.problem.improve(swaps);
+      };
+      const double without = solve(all, 0);
+      for (const int swaps : {1, 3}) {
+        const double best = solve(all, swaps);
+        EXPECT_NEAR(solve(bounded, swaps), best, 1e-11 * (std::abs(best) + 1)) << influences << ' ' << v;
+        if (best < without) ++exchanged;
+      }
+    }
+  }
+  EXPECT_GT(exchanged, 1000);
 }
 
 }  // namespace
