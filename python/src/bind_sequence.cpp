@@ -203,7 +203,8 @@ Raises sinew.Error (kind 'input') for numbers that are not finite, faces out of 
       nb::arg("memory"), nb::arg("scratch"));
   module.def(
       "has_keys", [](const std::filesystem::path& path) { return usable_for(FileUse::read_rig, path); },
-      nb::arg("path"), "Whether a file of this name holds keys, which its reader samples at any rate.");
+      nb::sig("def has_keys(path: str) -> bool"), nb::arg("path"),
+      "Whether a file of this name holds keys, which its reader samples at any rate.");
   module.def(
       "concatenate",
       [](const std::vector<const Sequence*>& parts) {
