@@ -210,11 +210,18 @@ Errors evaluate(const Frames& posed, const Sequence& sequence, int threads) {
 }
 
 ErrorsBetween evaluate_between(const Rig& halfway, const Sequence& sequence, int threads) {
+  std::vector<std::size_t> starts;  // of clips
+  for (const Clip& clip : sequence.clips) starts.push_back(clip.first_frame);
+  if (sequence.clips.empty()) {  // not every format keeps them: then those of the rig count
+    std::size_t start = 0;
+    for (const Clip& clip : halfway.clips) {
+      starts.push_back(start);
+      start += clip.frames + 1;
+    }
+  }
   std::vector<std::size_t> before;  // frames that another of the same clip follows
   for (std::size_t f = 0; f + 1 < sequence.frame_count(); ++f)
-    if (std::none_of(sequence.clips.begin(), sequence.clips.end(),
-                     [&](const Clip& clip) { return clip.first_frame == f + 1; }))
-      before.push_back(f);
+    if (std::find(starts.begin(), starts.end(), f + 1) == starts.end()) before.push_back(f);
   ErrorsBetween out;
   out.places = before.size();
   if (before.empty()) return out;
