@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import os
+from collections.abc import Iterable
 from typing import Any, Optional, Union
 
 from sinew import _core
@@ -18,7 +19,7 @@ _MOST_INLINE = 32 << 20  # bytes of a page shown in a notebook
 
 def read(
     *paths: Path,
-    clip: str = "",
+    clip: Union[str, Iterable[str]] = "",
     mesh: str = "",
     fps: float = 0.0,
     rest: str = "",
@@ -31,9 +32,9 @@ def read(
     paths   one of .glb, .gltf, .fbx, .usda, .usdz, .abc, .npz, a folder of OBJ or PLY frames, a folder with
             rest.obj and frames.pc2 or frames.mdd, a .pc2 or .mdd with NAME.obj beside it; or REST.obj and CACHE.pc2 or
             .mdd. A skinned file is posed.
-    clip    of glTF, FBX, USD: name or number of the animation; "": all of them.
+    clip    of glTF, FBX, USD: name or number of the animation, or a list of them; "": all.
     mesh    a pattern such as 'Body*' over mesh names; "": all.
-    fps     of glTF, FBX, USD: frames per second to sample at; 0: at its keys.
+    fps     frames per second to sample at; 0: the frames or keys of the file.
     rest    frame number or file to take the rest pose from; "": the input's own.
     frames  slice of the frames to keep, counted from 0.
     memory_limit, scratch   bytes, or text such as '4G': frames of more than half of it stay in a file, their own or one
@@ -43,7 +44,18 @@ def read(
     """
     most = bytes_of("memory_limit", memory_limit)
     folder = "" if scratch is None else os.fspath(scratch)
-    return _core.read([os.fspath(path) for path in paths], clip, mesh, fps, rest, frames, most, folder)
+    files = [os.fspath(path) for path in paths]
+    clips = [clip] if isinstance(clip, str) else list(clip)
+    keyed = bool(files) and _core.has_keys(files[-1])
+    if len(clips) < 2 and (keyed or not fps):
+        return _core.read(files, clips[0] if clips else "", mesh, fps, rest, frames, most, folder)
+    parts = []
+    for name in clips if keyed else clips[:1]:  # frames are counted at the rate asked for, over all clips
+        parts.append(_core.read(files, name, mesh, fps if keyed else 0.0, rest, None, most, folder))
+        rest = ""  # that of the first clip
+    whole = parts[0] if len(parts) == 1 else _core.concatenate(parts)
+    whole = whole.resample(fps) if fps and not keyed else whole
+    return whole if frames is None else whole[frames]
 
 
 def _report_json(rig: Rig) -> str:

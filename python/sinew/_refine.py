@@ -36,7 +36,7 @@ def reduce(
 ) -> Rig:
     """The rig with at most `influences` (>= 1) bones per vertex: what `sinew reduce` makes.
 
-    examples: the sequence that the rig was made from; None: what the rig itself poses. Methods, from crude to fair:
+    examples: the sequence that the rig was made from; None: what the rig itself poses. method: from crude to fair,
     docs/algorithms/reduce.md. refit: then fit the weights and, where bones are free, their motion to the examples:
     'auto' where that lowers the error, 'always' or 'never'; at most 8 influences, several frames, no corrections. The
     report has the errors against the examples, e_rms_cut before that fit, and whether the rig is the refitted one.

@@ -138,6 +138,7 @@ def pack(
 ) -> Report:
     """Writes the smallest GLB of a rig for engines: what `sinew pack` writes (docs/shipping.md).
 
+    path            the file, .glb.
     examples        the sequence that the rig was made from: errors are held against it; None: against what it poses.
     quality         'low', 'medium' or 'high': 1.1, 1.02 or 1.005 of the rig's E_RMS; without examples 0.05, 0.01 or
                     0.002 % of the diagonal.

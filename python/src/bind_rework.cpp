@@ -79,8 +79,7 @@ nb::dict facts_of(const TransferReport& report) {
 Model transfer_model(const Model& model, nb::handle mesh, nb::handle faces, double distance, double degrees,
                      int influences, int threads, nb::object progress) {
   const Mesh target = mesh_of(mesh, faces, "mesh");
-  const TransferOptions options{
-      .distance = distance, .degrees = degrees, .influences = influences, .threads = threads};
+  const TransferOptions options{.distance = distance, .degrees = degrees, .influences = influences, .threads = threads};
   TransferReport report;
   LongWork work(std::move(progress));
   Rig out = work.run([&](const Progress& told) { return transfer(model.rig, target, options, report, told); });
@@ -96,9 +95,9 @@ Mesh edited_mesh(const Rig& rig, nb::handle rest, nb::handle faces, nb::handle d
   const char* const name = displacements.is_none() ? "rest" : "displacements";
   const Points given = points_of(displacements.is_none() ? rest : displacements, name);
   if (given.cols() != rig.rest.positions.cols())
-    throw Error(ErrorKind::input, fmt::format("{}: {} vertices, the rig has {}{}", name, given.cols(),
-                                              rig.vertex_count(),
-                                              displacements.is_none() ? "; a mesh of others needs its faces" : ""));
+    throw Error(ErrorKind::input,
+                fmt::format("{}: {} vertices, the rig has {}{}", name, given.cols(), rig.vertex_count(),
+                            displacements.is_none() ? "; a mesh of others needs its faces" : ""));
   Mesh out = rig.rest;
   if (displacements.is_none())
     out.positions = given;
@@ -223,9 +222,7 @@ nb::object pack(const Model& model, const std::filesystem::path& path, const Seq
     throw Error(ErrorKind::usage,
                 fmt::format("quality: '{}' was given, 'low', 'medium' or 'high' is expected", quality));
   PackOptions options;
-  options.quality = quality == "low"    ? PackQuality::low
-                    : quality == "high" ? PackQuality::high
-                                        : PackQuality::medium;
+  options.quality = quality == "low" ? PackQuality::low : quality == "high" ? PackQuality::high : PackQuality::medium;
   options.max_error = max_error;
   options.lossless = lossless;
   options.strip_textures = strip_textures;
@@ -238,8 +235,7 @@ nb::object pack(const Model& model, const std::filesystem::path& path, const Seq
   const PackReport report = work.run([&](const Progress& told) {
     PackReport out;
     const bool reordered = examples != nullptr && !same_vertices(model.rig, *examples);
-    const Rig ordered =
-        reordered ? in_order_of(model.rig, match_vertices(model.rig, *examples), *examples) : Rig();
+    const Rig ordered = reordered ? in_order_of(model.rig, match_vertices(model.rig, *examples), *examples) : Rig();
     const std::vector<std::byte> bytes = pack_glb(reordered ? ordered : model.rig, examples, options, out, told);
     if (out.cancelled) throw Error(ErrorKind::interrupted, "interrupted: nothing was written");
     OutputFile file(path);
@@ -279,13 +275,13 @@ std::vector<ClipBounds> played_bounds(const Rig& rig, int threads) {
 }
 
 void bind_rework(nb::module_& module) {
-  module.def("lod", &lod, nb::sig("def lod(rig: Rig, triangles: int, error: float, ratio: float, levels: int, "
-                                  "frames: int, attributes: float, threads: int, progress: typing.Any) -> list[Rig]"),
+  module.def("lod", &lod,
+             nb::sig("def lod(rig: Rig, triangles: int, error: float, ratio: float, levels: int, "
+                     "frames: int, attributes: float, threads: int, progress: typing.Any) -> list[Rig]"),
              nb::arg("rig"), nb::arg("triangles"), nb::arg("error"), nb::arg("ratio"), nb::arg("levels"),
              nb::arg("frames"), nb::arg("attributes"), nb::arg("threads"), nb::arg("progress").none());
-  module.def("transfer", &transfer_model, nb::arg("rig"), nb::arg("mesh"), nb::arg("faces").none(),
-             nb::arg("distance"), nb::arg("degrees"), nb::arg("influences"), nb::arg("threads"),
-             nb::arg("progress").none());
+  module.def("transfer", &transfer_model, nb::arg("rig"), nb::arg("mesh"), nb::arg("faces").none(), nb::arg("distance"),
+             nb::arg("degrees"), nb::arg("influences"), nb::arg("threads"), nb::arg("progress").none());
   module.def("edit", &edit, nb::arg("rig"), nb::arg("rest").none(), nb::arg("faces").none(),
              nb::arg("displacements").none(), nb::arg("joints"), nb::arg("reach"), nb::arg("corrections"),
              nb::arg("threads"), nb::arg("progress").none());

@@ -374,6 +374,10 @@ void bind_arrays(nb::class_<Model>& rig) {
           },
           nb::sig("def times(self) -> numpy.typing.NDArray[numpy.float64]"), "F seconds; a view.")
       .def_prop_ro(
+          "clips", [](const Model& self) { return facts_of(self.rig.clips); },
+          nb::sig("def clips(self) -> list[dict[str, typing.Any]]"),
+          "Animations of the rig: name, first_frame, frames; empty for a single one.")
+      .def_prop_ro(
           "names",
           [](const Model& self) {
             std::vector<std::string> names;
@@ -482,8 +486,9 @@ void bind_rig(nb::module_& module) {
             }
             if (!missing.empty()) warn(fmt::format("{}: the format has no place for {}", path.string(), missing));
           },
-          nb::sig("def save(self, path: str | os.PathLike[str], pack: bool = False, bake_shear: bool = False, "
-                  "safe_names: bool = False, levels: collections.abc.Sequence[Rig] = (), bounds: bool = False) -> None"),
+          nb::sig(
+              "def save(self, path: str | os.PathLike[str], pack: bool = False, bake_shear: bool = False, "
+              "safe_names: bool = False, levels: collections.abc.Sequence[Rig] = (), bounds: bool = False) -> None"),
           nb::arg("path"), nb::arg("pack") = false, nb::arg("bake_shear") = false, nb::arg("safe_names") = false,
           nb::arg("levels") = nb::make_tuple(), nb::arg("bounds") = false, kSaveDoc);
   bind_arrays(rig);

@@ -21,18 +21,6 @@ std::string text_of(const Sequence& sequence) {
                      sequence.clips.empty() ? "" : fmt::format(", {} clips", sequence.clips.size()));
 }
 
-nb::list clips_of(const std::vector<Clip>& clips) {
-  nb::list out;
-  for (const Clip& clip : clips) {
-    nb::dict entry;
-    entry["name"] = clip.name;
-    entry["first_frame"] = clip.first_frame;
-    entry["frames"] = clip.frames;
-    out.append(entry);
-  }
-  return out;
-}
-
 /// Frames of more than half of that memory are left in a file; 0: none are.
 void leave_in_files(ReadOptions& options, double memory, const std::filesystem::path& scratch) {
   options.paging.scratch = scratch;
@@ -55,15 +43,9 @@ std::int64_t bound_of(nb::handle bound) {
   return overflow > 0 ? std::numeric_limits<std::int64_t>::max() : overflow < 0 ? -1 : value;
 }
 
-ReadOptions read_options(std::string clip, std::string mesh, double fps, std::string rest, nb::handle frames) {
-  ReadOptions options;
-  options.clip = std::move(clip);
-  options.mesh = std::move(mesh);
-  if (!(fps >= 0)) throw Error(ErrorKind::usage, fmt::format("fps: {} given, a number of at least 0 is expected", fps));
-  options.frames_per_second = fps;
-  options.rest = std::move(rest);
-  options.warn = warn;
-  if (frames.is_none()) return options;
+/// Bounds and step of a slice of frames, counted from 0.
+void set_frames(nb::handle frames, ReadOptions& options) {
+  if (frames.is_none()) return;
   if (PySlice_Check(frames.ptr()) == 0) throw nb::type_error("frames: a slice of frame numbers is expected");
   const auto set = [&](const char* part, std::size_t& value) {
     const nb::object bound = frames.attr(part);
@@ -76,6 +58,17 @@ ReadOptions read_options(std::string clip, std::string mesh, double fps, std::st
   set("start", options.first_frame);
   set("stop", options.last_frame);
   set("step", options.frame_step);
+}
+
+ReadOptions read_options(std::string clip, std::string mesh, double fps, std::string rest, nb::handle frames) {
+  ReadOptions options;
+  options.clip = std::move(clip);
+  options.mesh = std::move(mesh);
+  if (!(fps >= 0)) throw Error(ErrorKind::usage, fmt::format("fps: {} given, a number of at least 0 is expected", fps));
+  options.frames_per_second = fps;
+  options.rest = std::move(rest);
+  options.warn = warn;
+  set_frames(frames, options);
   return options;
 }
 
@@ -83,6 +76,18 @@ constexpr const char* kSequenceInit =
     R"(def __init__(self, frames: numpy.typing.ArrayLike, faces: numpy.typing.ArrayLike | collections.abc.Sequence[collections.abc.Sequence[int]] | None = None, rest: numpy.typing.ArrayLike | None = None, times: numpy.typing.ArrayLike | None = None, fps: float = 30.0, name: str = 'sequence') -> None)";
 
 }  // namespace
+
+nb::list facts_of(const std::vector<Clip>& clips) {
+  nb::list out;
+  for (const Clip& clip : clips) {
+    nb::dict entry;
+    entry["name"] = clip.name;
+    entry["first_frame"] = clip.first_frame;
+    entry["frames"] = clip.frames;
+    out.append(entry);
+  }
+  return out;
+}
 
 void bind_sequence(nb::module_& module) {
   nb::class_<Sequence>(module, "Sequence", R"(An animated mesh of constant topology.
@@ -104,6 +109,26 @@ Raises sinew.Error (kind 'input') for numbers that are not finite, faces out of 
           nb::arg("name") = "sequence")
       .def("__repr__", &text_of)
       .def("__len__", &Sequence::frame_count)
+      .def(
+          "__getitem__",
+          [](const Sequence& self, nb::handle frames) {
+            if (PySlice_Check(frames.ptr()) == 0)
+              throw nb::type_error("a sequence is cut by a slice; its frames are arrays: sequence.frames[f]");
+            ReadOptions options;
+            set_frames(frames, options);
+            return select_frames(self, options.first_frame, options.last_frame, options.frame_step);
+          },
+          nb::sig("def __getitem__(self, frames: slice) -> Sequence"), nb::arg("frames"),
+          "The frames of a slice, counted from 0, as a sequence, its clips cut accordingly; a copy.")
+      .def(
+          "resample",
+          [](const Sequence& self, double fps) {
+            const nb::gil_scoped_release released;
+            return resample(self, fps);
+          },
+          nb::arg("fps"),
+          "Frames at a constant rate, from the first to the last time of each clip; between two frames vertices move "
+          "straight.")
       .def_prop_ro("name", [](const Sequence& self) { return self.name; })
       .def_prop_ro(
           "frames",
@@ -150,7 +175,7 @@ Raises sinew.Error (kind 'input') for numbers that are not finite, faces out of 
           },
           nb::sig("def times(self) -> numpy.typing.NDArray[numpy.float64]"), "F seconds, a view.")
       .def_prop_ro(
-          "clips", [](const Sequence& self) { return clips_of(self.clips); },
+          "clips", [](const Sequence& self) { return facts_of(self.clips); },
           nb::sig("def clips(self) -> list[dict[str, typing.Any]]"),
           "Animations that were put together: name, first_frame, frames; empty for a single one.")
       .def(
@@ -161,8 +186,7 @@ Raises sinew.Error (kind 'input') for numbers that are not finite, faces out of 
           },
           nb::sig("def save(self, path: str | os.PathLike[str]) -> None"), nb::arg("path"),
           "Writes .npz, .pc2, .mdd, .abc, .usda, .usdz, or, without extension, a folder of OBJ files: complete or not "
-          "at "
-          "all.");
+          "at all.");
 
   module.def(
       "read",
@@ -177,6 +201,10 @@ Raises sinew.Error (kind 'input') for numbers that are not finite, faces out of 
               "memory: float, scratch: str) -> Sequence"),
       nb::arg("paths"), nb::arg("clip"), nb::arg("mesh"), nb::arg("fps"), nb::arg("rest"), nb::arg("frames").none(),
       nb::arg("memory"), nb::arg("scratch"));
+  module.def(
+      "has_keys", [](const std::filesystem::path& path) { return usable_for(FileUse::read_rig, path); },
+      nb::sig("def has_keys(path: str) -> bool"), nb::arg("path"),
+      "Whether a file of this name holds keys, which its reader samples at any rate.");
   module.def(
       "concatenate",
       [](const std::vector<const Sequence*>& parts) {

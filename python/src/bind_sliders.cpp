@@ -97,9 +97,9 @@ Model solve_shapes(nb::handle shapes, nb::handle rest, nb::handle faces, nb::han
   struct Solved {
     SliderRig found;
     FitReport report;
-    Errors errors;        // of the frames
-    Errors shapes;        // of each slider at 1 alone
-    Errors expressions;   // of random ones
+    Errors errors;       // of the frames
+    Errors shapes;       // of each slider at 1 alone
+    Errors expressions;  // of random ones
     double seconds = 0;
   };
   LongWork work(std::move(progress));
@@ -186,14 +186,14 @@ void bind_sliders(nb::module_& module, nb::class_<Model>& rig) {
       .def("pose_sliders", &pose_sliders,
            nb::sig("def pose_sliders(self, values: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.float32]"),
            nb::arg("values"), "N×V×3 positions where the sliders have the N×S `values`.");
-  module.def("solve_blendshapes", &solve_shapes,
-             nb::sig("def solve_blendshapes(shapes: typing.Any, rest: typing.Any, faces: typing.Any, names: typing.Any, "
-                     "values: typing.Any, fps: float, bones: int, influences: int, transforms: str, sparsity: float, "
-                     "quality: str, seed: int, threads: int, progress: typing.Any) -> Rig"),
-             nb::arg("shapes"), nb::arg("rest").none(), nb::arg("faces").none(), nb::arg("names").none(),
-             nb::arg("values").none(), nb::arg("fps"), nb::arg("bones"), nb::arg("influences"), nb::arg("transforms"),
-             nb::arg("sparsity"), nb::arg("quality"), nb::arg("seed"), nb::arg("threads"),
-             nb::arg("progress").none());
+  module.def(
+      "solve_blendshapes", &solve_shapes,
+      nb::sig("def solve_blendshapes(shapes: typing.Any, rest: typing.Any, faces: typing.Any, names: typing.Any, "
+              "values: typing.Any, fps: float, bones: int, influences: int, transforms: str, sparsity: float, "
+              "quality: str, seed: int, threads: int, progress: typing.Any) -> Rig"),
+      nb::arg("shapes"), nb::arg("rest").none(), nb::arg("faces").none(), nb::arg("names").none(),
+      nb::arg("values").none(), nb::arg("fps"), nb::arg("bones"), nb::arg("influences"), nb::arg("transforms"),
+      nb::arg("sparsity"), nb::arg("quality"), nb::arg("seed"), nb::arg("threads"), nb::arg("progress").none());
 }
 
 }  // namespace sinew::python

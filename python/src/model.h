@@ -34,6 +34,9 @@ nanobind::dict facts_of(const FitReport& report);
 /// The boxes of a rig's clips at its keys and half-way between them, where players interpolate.
 std::vector<ClipBounds> played_bounds(const Rig& rig, int threads);
 
+/// Clips as dicts of name, first_frame and frames.
+nanobind::list facts_of(const std::vector<Clip>& clips);
+
 /// JSON text as Python objects; None where it is empty or none.
 nanobind::object parsed_json(const std::string& text);
 

@@ -128,10 +128,17 @@ class FromAverage {
 class HalfwayErrors {
  public:
   HalfwayErrors(const Rig& halfway, const Sequence& sequence) : halfway_(halfway), sequence_(sequence) {
+    std::vector<std::size_t> starts;  // of clips
+    for (const Clip& clip : sequence.clips) starts.push_back(clip.first_frame);
+    if (sequence.clips.empty()) {  // not every format keeps them: then those of the rig count
+      std::size_t start = 0;
+      for (const Clip& clip : halfway.clips) {
+        starts.push_back(start);
+        start += clip.frames + 1;
+      }
+    }
     for (std::size_t f = 0; f + 1 < sequence.frame_count(); ++f)
-      if (std::none_of(sequence.clips.begin(), sequence.clips.end(),
-                       [&](const Clip& clip) { return clip.first_frame == f + 1; }))
-        before_.push_back(f);
+      if (std::find(starts.begin(), starts.end(), f + 1) == starts.end()) before_.push_back(f);
     if (before_.empty()) return;
     if (halfway.vertex_count() != sequence.vertex_count() || halfway.frame_count() != before_.size())
       throw Error(ErrorKind::input,

@@ -236,15 +236,34 @@ class Shifter {
   std::vector<double> total_;
 };
 
+/// Told often: of many points a round takes seconds, after which somebody who wants to stop is still there.
+class Told {
+ public:
+  Told(const Progress& progress, int rounds) : progress_(progress), rounds_(rounds) {}
+
+  void next_round() { ++round_; }
+
+  void go_on() const {
+    if (!tell(progress_, "mean shift", static_cast<double>(round_) / rounds_))
+      throw Error(ErrorKind::interrupted, "interrupted during the mean shift");
+  }
+
+ private:
+  const Progress& progress_;
+  int rounds_;
+  int round_ = 0;
+};
+
 template <class T>
-std::size_t take_steps(const Data<T>& data, const Codes& codes, const MeanShiftOptions& options, Trajectories<T>& t) {
+std::size_t take_steps(const Data<T>& data, const Codes& codes, const MeanShiftOptions& options, Trajectories<T>& t,
+                       const Told& told) {
   const auto still = static_cast<float>(options.tolerance * options.bandwidth);
   const std::vector<Tile> tiles = tiles_of(t);
   std::size_t moved = 0;
   for (const Tile& tile : tiles) moved += tile.rows.size();
   // Sketches change only after all tiles are done: a tile may be cut from a cell whose centre moves with another tile.
   Rows<Coarse<T>> sketches = t.sketches;
-  parallel_for(tiles.size(), kTilesPerChunk, options.threads, [&](std::size_t begin, std::size_t end) {
+  const auto take = [&](std::size_t begin, std::size_t end) {
     Shifter<T> shifter(data, codes.code, t);
     for (std::size_t l = begin; l < end; ++l) {
       const Rows<float>& next = shifter.shift(tiles[l]);
@@ -257,7 +276,14 @@ std::size_t take_steps(const Data<T>& data, const Codes& codes, const MeanShiftO
         codes.sketch.encode(next[i], sketches[row]);
       }
     }
-  });
+  };
+  const std::size_t between = 4 * kTilesPerChunk * static_cast<std::size_t>(resolve_threads(options.threads));
+  for (std::size_t first = 0; first < tiles.size(); first += between) {
+    const std::size_t count = std::min(between, tiles.size() - first);
+    parallel_for(count, kTilesPerChunk, options.threads,
+                 [&](std::size_t begin, std::size_t end) { take(first + begin, first + end); });
+    told.go_on();
+  }
   t.sketches = std::move(sketches);
   return moved;
 }
@@ -373,15 +399,19 @@ void arrange(const Rows<float>& points, const Codes& codes, const MeanShiftOptio
 /// All rounds, with sketches of type T.
 template <class T>
 MeanShift run(Rows<float> points, const Codes& codes, const MeanShiftOptions& options, const Progress& progress) {
+  Told told(progress, options.max_iterations);
   Data<T> data;
   data.h = static_cast<float>(options.bandwidth) * codes.code.scale;
   data.window = static_cast<float>(options.bandwidth) * codes.sketch.scale + codes.sketch.slack;
   Trajectories<T> t;
   arrange(points, codes, options, data);
+  told.go_on();
   t.of_point = merge_points(
       points, data.multiplicity,
       leaders_of<T>(data.points, data.sketches, data.index, codes, options.merge * options.bandwidth, options.threads));
+  told.go_on();
   arrange(points, codes, options, data);
+  told.go_on();
   t.places = std::move(points);
   t.codes = data.points;
   t.sketches = data.sketches;
@@ -391,12 +421,12 @@ MeanShift run(Rows<float> points, const Codes& codes, const MeanShiftOptions& op
   std::size_t steps = 0;
   std::size_t rounds = 0;
   for (; rounds < static_cast<std::size_t>(options.max_iterations); ++rounds) {
-    const std::size_t moved = take_steps(data, codes, options, t);
+    const std::size_t moved = take_steps(data, codes, options, t, told);
     if (moved == 0) break;
     steps += moved;
     coalesce(codes, options, t);
-    if (!tell(progress, "mean shift", static_cast<double>(rounds) / options.max_iterations))
-      throw Error(ErrorKind::interrupted, "interrupted during the mean shift");
+    told.go_on();
+    told.next_round();
   }
   MeanShift result = collect(t, static_cast<Eigen::Index>(codes.code.low.size()));
   result.iterations = rounds;

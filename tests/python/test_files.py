@@ -35,6 +35,40 @@ def test_frames_can_be_chosen_and_a_mesh_given_its_cache(sequence, limb, tmp_pat
     assert np.array_equal(rested.rest, limb[0][4])
 
 
+def test_sequences_are_cut_and_sampled(limb, program, tmp_path):
+    sequence = sinew.Sequence(*limb, fps=10)
+    assert np.array_equal(sequence[2:8:2].frames, limb[0][2:8:2])
+    assert np.allclose(sequence[2:8:2].times, sequence.times[2:8:2])
+    twice = sequence.resample(20)
+    assert np.allclose(twice.frames[::2], limb[0], atol=1e-6)
+    assert np.allclose(twice.frames[1], (limb[0][0] + limb[0][1]) / 2, atol=1e-6)
+    with pytest.raises(TypeError):
+        sequence[3]
+    for wrong in (slice(90, 95), slice(-3, None), slice(0, 5, 0)):
+        with pytest.raises(sinew.Error):
+            sequence[wrong]
+    with pytest.raises(sinew.Error):
+        sequence.resample(0)
+    sequence.save(tmp_path / "limb.abc")
+    program("convert", tmp_path / "limb.abc", "-o", tmp_path / "theirs.npz", "--fps", 25, "--frames", "1:12:3")
+    ours = sinew.read(tmp_path / "limb.abc", fps=25, frames=slice(1, 12, 3))
+    assert np.array_equal(ours.frames, sinew.read(tmp_path / "theirs.npz").frames) and len(ours) == 4
+
+
+def test_several_clips_are_read_as_by_the_program(program, tmp_path):
+    _sequence, truth = sinew.creature(vertices=600, walk_frames=4, wave_frames=5)
+    truth.save(tmp_path / "rig.glb")
+    program(
+        "convert", tmp_path / "rig.glb", "-o", tmp_path / "theirs.npz", "--clip", "wave", "--clip", "walk",
+        "--frames", "1:8",
+    )  # fmt: skip
+    ours = sinew.read(tmp_path / "rig.glb", clip=["wave", "walk"], frames=slice(1, 8))
+    assert np.array_equal(ours.frames, sinew.read(tmp_path / "theirs.npz").frames)
+    assert [clip["frames"] for clip in ours.clips] == [4, 3]
+    assert [clip["name"] for clip in truth.clips] == ["walk", "wave"]
+    assert sinew.read_rig(tmp_path / "rig.glb").clips == truth.clips
+
+
 def mapped(path):
     """Whether a file is part of this process's memory."""
     with open("/proc/self/maps") as maps:

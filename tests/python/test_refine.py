@@ -48,6 +48,15 @@ def test_skeletons_are_compared_with_known_ones_as_by_the_program(program, tmp_p
     assert len(found["skeleton"]["joints"]) > 5
 
 
+def test_frames_without_clips_are_compared_with_a_rig_that_has_some(program, tmp_path):
+    sequence, truth = sinew.creature(vertices=600, walk_frames=5, wave_frames=4, bulge=0, noise=0)
+    truth.save(tmp_path / "truth.glb")
+    sequence.save(tmp_path / "creature.npz")
+    assert len(truth.clips) == 2 and sinew.read(tmp_path / "creature.npz").clips == []
+    printed = json.loads(program("evaluate", tmp_path / "truth.glb", tmp_path / "creature.npz", "--json"))
+    assert printed["between"]["places"] == 7  # none between the last frame of a clip and the first of the next
+
+
 def test_vertices_in_another_order_are_matched_as_by_the_program(sequence, rig, program, tmp_path):
     order = np.random.default_rng(5).permutation(len(rig.rest))
     place = np.argsort(order)

@@ -163,15 +163,31 @@ def test_every_option_of_the_program_is_an_argument(program):
     options = set(re.findall(r"^\s+(?:-\w,)?--([a-z-]+)", program("solve", "--help"), re.MULTILINE))
     options -= {"help", "output", "report", "json", "progress", "keep-partial", "dry-run", "bake-shear", "normals", "safe-names", "allow-static", "scratch", "frames", "rest", "clip", "mesh", "fps"}
     options -= {"no-symmetric"}  # symmetric=False
-    packed = {"pack", "pack-quality", "pack-error", "target", "lossless", "strip-textures", "khr"}  # how the file is written
-    faces = {"blendshapes", "sparsity", "sliders"}  # a file with morph targets, which a Sequence is not
+    packed = {"pack", "pack-quality", "pack-error", "target", "lossless", "strip-textures", "khr"}  # sinew.pack
+    faces = {"blendshapes", "sparsity", "sliders"}  # sinew.solve_blendshapes
     assert packed | faces <= options
+    assert {"quality", "max_error", "target", "lossless", "strip_textures", "khr"} <= set(inspect.signature(sinew.pack).parameters)
+    assert "sparsity" in inspect.signature(sinew.solve_blendshapes).parameters
     options -= packed | faces
     arguments = set(inspect.signature(sinew.solve).parameters)
     assert len(options) > 30
     assert {option.replace("-", "_") for option in options} <= arguments
     documented = sinew.solve.__doc__
     assert all(re.search(rf"\b{name}\b", documented) for name in arguments)
+
+
+@pytest.mark.parametrize("command", ["correct", "reduce", "compress", "pack", "lod", "transfer", "edit", "bounds"])
+def test_every_option_of_the_other_commands_is_an_argument(command, program):
+    """What the file holds is for save(), what is read for read(), and what is printed for nobody."""
+    options = set(re.findall(r"^\s+(?:-\w,)?--([a-z-]+)", program(command, "--help"), re.MULTILINE))
+    options -= {"help", "output", "json", "frames", "rest", "clip", "mesh", "fps"}
+    options -= {"bake-shear", "safe-names", "pack", "separate"} - set(inspect.signature(getattr(sinew, command)).parameters)
+    options -= {"no-distance", "force"}  # surface_distance(); a guard of the program
+    arguments = set(inspect.signature(getattr(sinew, command)).parameters)
+    assert options and {option.replace("-", "_") for option in options} <= arguments
+    documented = getattr(sinew, command).__doc__
+    undescribed = {"rig", "sequence", "threads", "progress", "seed", "faces"}
+    assert all(re.search(rf"\b{name}\b", documented) for name in arguments - undescribed)
 
 
 def test_arrays_give_what_their_file_gives(limb, sequence, tmp_path):
