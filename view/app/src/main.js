@@ -285,6 +285,7 @@ $('options').onsubmit = async (event) => {
 
 const PREVIEW_PAUSE = 3;  // seconds between two looks at the rig so far, or
 const PREVIEW_SHARE = 4;  // so many times what the last look took
+const PREVIEW_FROM = 5;  // seconds that a solve is expected to take at least, or it is not worth a look
 
 /** Shows the rig so far beside the original, now and then: each look is work for another thread. */
 function previewOf() {
@@ -304,7 +305,7 @@ function previewOf() {
   return {
     async offer(best) {
       const begin = performance.now();
-      if (busy || ended || begin < next) return;
+      if (busy || ended || expected < PREVIEW_FROM || begin < next) return;
       busy = true;
       await look(best).catch(() => {});  // the solve itself says what goes wrong
       const end = performance.now();

@@ -298,14 +298,32 @@ test('script/app serves it isolated from other origins; two threads solve faster
   });
 });
 
-test('the time that a solve takes beside the native program', async () => {
+test('one thread in the page takes at most three times the native CPU time', async () => {
   const { page } = await open();
   await give(page, files);
-  await solve(page, { bones: 20 });
-  await finished(page);
+  const session = await browser.newBrowserCDPSession();
+  /** CPU seconds of all pages so far; what they draw on is another process. */
+  const spent = async () => (await session.send('SystemInfo.getProcessInfo')).processInfo.filter(({ type }) => type === 'renderer').reduce((sum, { cpuTime }) => sum + cpuTime, 0);
+  const native = () => Number(execFileSync('bash', ['-c', 'TIMEFORMAT=%U; { time "$@" >/dev/null 2>&1; } 2>&1', 'bash', program, 'solve', gallop, '-o', join(folder, 'native.glb'), '--bones', '20', '--quality', 'fast', '--threads', '1'], { encoding: 'utf8' }));
+  const times = { page: [], native: [] };
+  for (let i = 0; i < 5; ++i) {  // the first also make fast code of the module
+    await page.selectOption('#quality', 'fast');
+    await page.fill('#bones', '20');
+    await page.waitForTimeout(400);
+    await ready(page);
+    const begin = await spent();
+    await page.click('#solve');
+    await finished(page);
+    times.page.push((await spent()) - begin);
+    await page.waitForFunction(() => !document.getElementById('viewer').hidden);
+    await page.evaluate(() => { document.getElementById('viewer').src = 'about:blank'; });
+    times.native.push(native());
+  }
   const report = JSON.parse(readFileSync(await download(page, 'Report (.json)'), 'utf8'));
-  const native = JSON.parse(execFileSync(program, ['solve', gallop, '-o', join(folder, 'native.glb'), '--bones', '20', '--quality', 'fast', '--threads', '1', '--json'], { encoding: 'utf8', maxBuffer: 1 << 28 }));
-  console.log(`horse-gallop, 20 bones, fast, one thread: Chromium ${report.seconds.toFixed(2)} s, native ${native.seconds.toFixed(2)} s, ratio ${(report.seconds / native.seconds).toFixed(2)}; E_RMS ${report.errors.e_rms.toPrecision(4)} and ${native.errors.e_rms.toPrecision(4)}`);
-  assert.ok(report.errors.e_rms <= 1.01 * native.errors.e_rms);
+  const [ours, theirs] = [Math.min(...times.page), Math.min(...times.native)];
+  const errors = [report.errors.e_rms, evaluated(join(folder, 'native.glb'))];
+  console.log(`horse-gallop, 20 bones, fast, one thread, CPU seconds: Chromium ${times.page.map((s) => s.toFixed(2)).join(' ')}, native ${times.native.map((s) => s.toFixed(2)).join(' ')}, ratio ${(ours / theirs).toFixed(2)}; E_RMS ${errors.map((e) => e.toPrecision(4)).join(' and ')}`);
+  assert.ok(ours <= 3 * theirs, `${ours} against ${theirs}`);
+  assert.ok(errors[0] <= 1.01 * errors[1], errors.join());
   await page.close();
 });
