@@ -4,6 +4,11 @@
 #include <cmath>
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "sinew/core/bounds.h"
 #include "view/page_parts.h"
@@ -72,8 +77,11 @@ std::string view_page(std::span<const std::byte> glb, const PageOptions& options
     append_model("sinew-model-" + std::to_string(facts["beside"].size()), rig.glb);
   }
   if (basis) {
-    append_element(data, "sinew-basis", "text/plain", kBasisProgram);
-    append_element(data, "sinew-basis-wasm", "text/plain", kBasisWasm);
+    for (const auto& [id, content] : {std::pair{"sinew-basis", kBasisProgram}, std::pair{"sinew-basis-wasm", kBasisWasm}}) {
+      std::string text;
+      append_base64(text, std::as_bytes(std::span(content)));
+      append_element(data, id, "text/plain", text);
+    }
   }
   append_element(data, "sinew-data", "application/json", json_for_html(facts));
 

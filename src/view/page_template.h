@@ -10,7 +10,7 @@ extern const std::string_view kPageTemplate;
 /// The same for the page of a crowd.
 extern const std::string_view kCrowdTemplate;
 
-/// The program that decodes textures of KHR_texture_basisu, and its WebAssembly, as base64: for pages that need it.
+/// The program that decodes textures of KHR_texture_basisu, and its WebAssembly, as they are: for pages that need it.
 extern const std::string_view kBasisProgram;
 extern const std::string_view kBasisWasm;
 

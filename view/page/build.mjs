@@ -40,17 +40,23 @@ const crowd = await pageOf('crowd');
 mkdirSync(dirname(out), { recursive: true });
 const transcoder = ['basis_transcoder.js', 'basis_transcoder.wasm'].map((name) => {
   read.push(join(here, 'node_modules/three/examples/jsm/libs/basis', name));
-  return readFileSync(read.at(-1)).toString('base64');
+  return readFileSync(read.at(-1));
 });
-writeFileSync(out, out.endsWith('.cpp') ? cppOf({ kPageTemplate: page, kCrowdTemplate: crowd, kBasisProgram: transcoder[0], kBasisWasm: transcoder[1] }) : page);
+writeFileSync(out, out.endsWith('.cpp') ? cppOf({ kPageTemplate: page, kCrowdTemplate: crowd }, { kBasisProgram: transcoder[0], kBasisWasm: transcoder[1] }) : page);
 writeFileSync(`${out}.d`, `${[`${out}:`, ...read].map((path) => path.replaceAll(' ', '\\ ')).join(' \\\n  ')}\n`);
 
-/** Texts as C++ string literals; compilers limit the length of one, so they are cut into pieces. */
-function cppOf(texts) {
+/** Texts and bytes as C++ string literals; compilers limit the length of one, so they are cut into pieces. */
+function cppOf(texts, binaries) {
   const definitions = Object.entries(texts).map(([name, text]) => {
     const pieces = [];
     for (let at = 0; at < text.length; at += 8000) pieces.push(`R"sinewpage(${text.slice(at, at + 8000)})sinewpage"`);
     return `const std::string_view ${name} =\n${pieces.join('\n')};\n`;
   });
+  for (const [name, bytes] of Object.entries(binaries)) {
+    const pieces = [];
+    for (let at = 0; at < bytes.length; at += 2000)
+      pieces.push(`"${Array.from(bytes.subarray(at, at + 2000), (byte) => `\\${byte.toString(8).padStart(3, '0')}`).join('')}"`);
+    definitions.push(`const std::string_view ${name}(\n${pieces.join('\n')},\n${bytes.length});\n`);
+  }
   return `#include "view/page_template.h"\n\nnamespace sinew {\n${definitions.join('\n')}}\n`;
 }

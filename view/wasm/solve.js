@@ -60,7 +60,8 @@ export function pathsOf(names) {
   if (caches.length === 1 && meshes.length === 1) return [meshes[0], caches[0]];
   const folders = new Set(names.map((name) => name.slice(0, Math.max(0, name.lastIndexOf('/')))));
   if (meshes.length > 1 && folders.size === 1) return [[...folders][0] || '.'];
-  return names.filter((name) => !['mtl', 'bin', 'png', 'jpg', 'jpeg', 'ktx2', 'json', 'txt', 'md'].includes(ending(name)));
+  const read = names.filter((name) => !['mtl', 'bin', 'png', 'jpg', 'jpeg', 'ktx2', 'json', 'txt', 'md'].includes(ending(name)));
+  return read.length > 0 ? read : names;  // that nothing is to be read of them the program says best
 }
 
 const lastSentence = (text) => {

@@ -91,6 +91,8 @@ async function take(chosen) {
   try {
     if (size > MOST_BYTES)
       throw new Error(`These files are ${bytesText(size)}, more than the 2 GB that fit in a page. The sinew program takes any size.`);
+    $('reading').textContent = `Reading ${files.length === 1 ? files[0][0] : `${files.length} files`}, ${bytesText(size)} …`;
+    $('reading').hidden = false;
     const bytes = {};
     for (const [name, file] of files) bytes[name] = new Uint8Array(await file.arrayBuffer());
     input = inputsOf(bytes);
@@ -109,9 +111,27 @@ async function take(chosen) {
   } catch (problem) {
     input = null;
     complain(problem);
+  } finally {
+    $('reading').hidden = true;
   }
 }
 
+/** Takes a walking creature that the program makes, for those without a file at hand. */
+async function takeCreature() {
+  stop?.abort();
+  complain(null);
+  show();
+  $('reading').textContent = 'Making a creature …';
+  $('reading').hidden = false;
+  const names = ['creature.obj', 'creature.pc2'];
+  const paths = names.map((name) => `${RESULTS}/${name}`);
+  const made = await sinew.run({ args: ['demo', '-o', RESULTS, '--frames', '72', '--vertices', '4000'], wanted: paths });
+  $('reading').hidden = true;
+  if (made.status !== 0) return complain(made.err);
+  await take(names.map((name, i) => [name, new Blob([made.files[paths[i]]])]));
+}
+
+$('try').onclick = () => takeCreature().catch(complain);
 $('choose-files').onclick = () => $('files').click();
 $('choose-folder').onclick = () => $('folder').click();
 for (const id of ['files', 'folder'])
@@ -129,13 +149,25 @@ addEventListener('drop', async (event) => {
 
 // Options ------------------------------------------------------------------------------------------------------------
 
+/** Kinds of rigs: `finds`, whether the method tells by itself how many bones there are; `quality`, whether it has one. */
+const KINDS = {
+  skeleton: { name: 'Skeleton', says: 'Joints that only rotate, for engines and animators.', finds: true, quality: true },
+  ssdr: { name: 'Free bones', says: 'Each bone moves by itself: the smallest error.', quality: true },
+  kavan: { name: 'Affine bones', says: 'They may also stretch and shear; more iterations.' },
+  flats: { name: 'Flats', says: 'All bones on all vertices, for exact models.', quality: true },
+  sma: { name: 'Mean shift', says: 'Bones from triangles that turn alike.', finds: true },
+};
+$('method').replaceChildren(...Object.entries(KINDS).map(([method, { name }]) => new Option(name, method)));
+$('method').value = 'ssdr';
+const sizeButton = (value) => document.querySelector(`input[name=size][value=${value}]`);
+
 function options() {
-  const bySize = document.querySelector('input[name=size]:checked').value;
   const method = $('method').value;
+  const size = { auto: {}, bones: { bones: $('bones').value }, error: { maxError: $('error').value } };
   return {
     method,
-    ...(bySize === 'bones' ? { bones: $('bones').value } : { maxError: $('error').value }),
-    ...(['ssdr', 'skeleton', 'flats'].includes(method) ? { quality: $('quality').value } : {}),
+    ...size[document.querySelector('input[name=size]:checked').value],
+    ...(KINDS[method].quality ? { quality: $('quality').value } : {}),
   };
 }
 
@@ -161,18 +193,33 @@ async function askEstimate() {
   $('estimate').textContent = text;
   $('solve').disabled = !fits;
 }
+let sized = false;  // a person has said how large the rig shall be
+/** What the method leaves to say. Where it finds the number of bones, that is the choice until a person makes another. */
+function offer() {
+  const { says, finds, quality } = KINDS[$('method').value];
+  $('kind').textContent = says;
+  $('auto').hidden = !finds;
+  if (finds && !sized) sizeButton('auto').checked = true;
+  if (!finds && sizeButton('auto').checked) sizeButton('bones').checked = true;
+  $('quality-row').hidden = !quality;
+}
+offer();
+
 let later = 0;
-$('options').oninput = () => {
+function optionsChanged({ target }) {
+  if (['bones', 'error'].includes(target.id)) sizeButton(target.id).checked = true;
+  sized ||= ['bones', 'error'].includes(target.id) || target.name === 'size';
+  offer();
   clearTimeout(later);
   later = setTimeout(askEstimate, 300);
-};
-for (const id of ['bones', 'error'])
-  $(id).onfocus = () => { document.querySelector(`input[name=size][value=${id}]`).checked = true; };
+}
+$('options').oninput = optionsChanged;
+for (const id of ['bones', 'error']) $(id).onclick = optionsChanged;  // not when the keyboard passes through
 
 // Work ---------------------------------------------------------------------------------------------------------------
 
 function drawCurve(errors) {
-  $('now').textContent = errors.length ? number(errors.at(-1)) : '';
+  $('now').textContent = errors.length ? `${number(errors[0])} → ${number(errors.at(-1))}` : '';
   const high = Math.log(Math.max(...errors));
   const low = Math.log(Math.min(...errors));
   const x = (i) => (errors.length > 1 ? (300 * i) / (errors.length - 1) : 0);
@@ -238,6 +285,7 @@ $('options').onsubmit = async (event) => {
 
 const PREVIEW_PAUSE = 3;  // seconds between two looks at the rig so far, or
 const PREVIEW_SHARE = 4;  // so many times what the last look took
+const PREVIEW_FROM = 5;  // seconds that a solve is expected to take at least, or it is not worth a look
 
 /** Shows the rig so far beside the original, now and then: each look is work for another thread. */
 function previewOf() {
@@ -257,7 +305,7 @@ function previewOf() {
   return {
     async offer(best) {
       const begin = performance.now();
-      if (busy || ended || begin < next) return;
+      if (busy || ended || expected < PREVIEW_FROM || begin < next) return;
       busy = true;
       await look(best).catch(() => {});  // the solve itself says what goes wrong
       const end = performance.now();

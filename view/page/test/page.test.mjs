@@ -362,6 +362,19 @@ test('a skeleton is shown from the start, as octahedra in front of the look that
   await page.close();
 });
 
+test('a texture of KHR_texture_basisu is decoded by what the page carries for it, which other pages do not carry', async () => {
+  const html = join(folder, 'ktx2.html');
+  run('view', join(data, 'gltf', 'facecap.glb'), '-o', html);
+  const { page, problems } = await open(html);
+  const widths = await page.evaluate(() => window.sinew.stage.result.material.map(({ uniforms }) => uniforms.map.value?.image?.width ?? 0));
+  assert.ok(Math.max(...widths) >= 64, `${widths}: a texture that could not be decoded is one grey pixel`);
+  await page.screenshot({ path: join(shots, 'ktx2.png') });
+  assert.deepEqual(problems, []);
+  await page.close();
+  run('view', solved('K4'), '-o', html);
+  assert.doesNotMatch(readFileSync(html, 'utf8'), /id="sinew-basis/);
+});
+
 test('the clip menu and the counter follow the frame; a clip is looped or all are played; keys alone or what is between', async () => {
   const { page, problems } = await open(skeletonPage());
   const clips = await page.evaluate(() => window.sinew.model.clips.map(({ first, count }) => ({ first, count })));
