@@ -5,6 +5,7 @@
 #include <map>
 
 #include "io/glb_builder.h"
+#include "io/glb_extension.h"
 #include "io/glb_mesh.h"
 #include "io/glb_motion.h"
 #include "io/json_text.h"
@@ -219,6 +220,8 @@ void add_animations(const Rig& rig, bool hierarchy, const std::vector<std::size_
   }
 }
 
+}  // namespace
+
 void add_extension(const GltfExtension& extension, GlbBuilder& out) {
   Json object = parse_json(extension.json);
   if (!object.is_object() || object.contains("accessors"))
@@ -229,7 +232,6 @@ void add_extension(const GltfExtension& extension, GlbBuilder& out) {
   out.root["extensionsUsed"].push_back(extension.name);
 }
 
-}  // namespace
 }  // namespace gltf
 
 namespace {
