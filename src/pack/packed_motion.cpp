@@ -123,6 +123,7 @@ void MotionWriter::add_bone_channels(const Clip& clip, const Input& input, Track
     return std::vector<float>(track.begin() + static_cast<std::ptrdiff_t>(width * clip.first_frame),
                               track.begin() + static_cast<std::ptrdiff_t>(width * (clip.first_frame + clip.frames)));
   };
+  // Some players leave a node where the last clip put it: what one clip moves, all of them set.
   const auto rests = [](const std::vector<float>& track, const std::vector<float>& at) {
     return constant(track, at.size()) && std::equal(at.begin(), at.end(), track.begin());
   };
@@ -130,22 +131,22 @@ void MotionWriter::add_bone_channels(const Clip& clip, const Input& input, Track
     const RoundedTracks& track = rounded_.tracks[b];
     const NodeRest& rest = rounded_.rests[b];
     const auto translation = part(track.values.translation, 3);
-    if (!rests(translation, rest.translation))
+    if (!rests(track.values.translation, rest.translation))
       add_channel(clip, nodes_.outer[b], "translation", constant(translation, 3), input,
                   vectors(tracks.translations, track.values.translation, precision.round_translations,
                           precision.translation_step),
                   animation);
     const auto rotation = part(track.values.rotation, 4);
-    if (!rests(rotation, rest.rotation) || (b + 1 == rig_.bone_count() && !animation.contains("channels")))
+    if (!rests(track.values.rotation, rest.rotation) || (b + 1 == rig_.bone_count() && !animation.contains("channels")))
       add_channel(clip, nodes_.outer[b], "rotation", constant(rotation, 4), input,
                   quaternions(track.values.rotation, track.rotation), animation);
     if (track.values.scale.empty()) continue;
     const auto scale = part(track.values.scale, 3);
-    if (!rests(scale, rest.scale))
+    if (!rests(track.values.scale, rest.scale))
       add_channel(clip, nodes_.outer[b], "scale", constant(scale, 3), input,
                   vectors(tracks.scales, track.values.scale, precision.round_scales, precision.scale_step), animation);
     const auto inner = part(track.values.inner, 4);
-    if (!rests(inner, rest.inner))
+    if (!rests(track.values.inner, rest.inner))
       add_channel(clip, nodes_.joints[b], "rotation", constant(inner, 4), input,
                   quaternions(track.values.inner, track.inner), animation);
   }

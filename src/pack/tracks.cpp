@@ -3,9 +3,7 @@
 #include <meshoptimizer.h>
 
 #include <Eigen/Geometry>
-#include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "sinew/core/bounds.h"
 
@@ -28,25 +26,10 @@ void hold_still(const std::vector<Clip>& clips, std::size_t width, double noise,
   }
 }
 
-/// The value that most clips hold still; `otherwise` where none does, or where as many hold that.
-std::vector<float> held_by_most(const std::vector<float>& track, const std::vector<Clip>& clips,
-                                const std::vector<float>& otherwise) {
-  if (track.empty()) return otherwise;
-  const std::size_t width = otherwise.size();
-  std::vector<std::pair<std::vector<float>, int>> held{{otherwise, 0}};
-  for (const Clip& clip : clips) {
-    const auto from = track.begin() + static_cast<std::ptrdiff_t>(width * clip.first_frame);
-    std::vector<float> part(from, from + static_cast<std::ptrdiff_t>(width * clip.frames));
-    if (!constant(part, width)) continue;
-    part.resize(width);
-    const auto known = std::find_if(held.begin(), held.end(), [&](const auto& entry) { return entry.first == part; });
-    if (known == held.end())
-      held.emplace_back(std::move(part), 1);
-    else
-      ++known->second;
-  }
-  return std::max_element(held.begin(), held.end(), [](const auto& a, const auto& b) { return a.second < b.second; })
-      ->first;
+/// The value that a track has in all frames; `otherwise` where it changes.
+std::vector<float> held(const std::vector<float>& track, const std::vector<float>& otherwise) {
+  if (track.empty() || !constant(track, otherwise.size())) return otherwise;
+  return {track.begin(), track.begin() + static_cast<std::ptrdiff_t>(otherwise.size())};
 }
 
 void round_to(int exponent, std::vector<float>& track) {
@@ -92,7 +75,8 @@ bool constant(const std::vector<float>& track, std::size_t width) {
 std::vector<RoundedTracks> round_tracks(const Rig& rig, bool hierarchy, const std::vector<gltf::BoneTracks>& exact,
                                         const Precision& precision) {
   std::vector<RoundedTracks> out(exact.size());
-  const std::vector<Clip> clips = gltf::clips_of(rig);
+  std::vector<Clip> clips{{"", 0, rig.frame_count()}};  // all of them, then each
+  for (const Clip& clip : gltf::clips_of(rig)) clips.push_back(clip);
   const double place = kStillPlace * bounding_box_diagonal(rig.rest.positions);
   for (std::size_t b = 0; b < exact.size(); ++b) {
     RoundedTracks& track = out[b];
@@ -116,14 +100,12 @@ std::vector<RoundedTracks> round_tracks(const Rig& rig, bool hierarchy, const st
 }
 
 std::vector<NodeRest> node_rests(const Rig& rig, bool hierarchy, const std::vector<RoundedTracks>& tracks) {
-  const std::vector<Clip> clips = gltf::clips_of(rig);
   std::vector<NodeRest> out;
   for (std::size_t b = 0; b < tracks.size(); ++b) {
     const gltf::BoneTracks& values = tracks[b].values;
     const Vector3 place = gltf::rest_translation(rig, b, hierarchy);
-    out.push_back({held_by_most(values.translation, clips, {place.x(), place.y(), place.z()}),
-                   held_by_most(values.rotation, clips, {0, 0, 0, 1}), held_by_most(values.scale, clips, {1, 1, 1}),
-                   held_by_most(values.inner, clips, {0, 0, 0, 1})});
+    out.push_back({held(values.translation, {place.x(), place.y(), place.z()}), held(values.rotation, {0, 0, 0, 1}),
+                   held(values.scale, {1, 1, 1}), held(values.inner, {0, 0, 0, 1})});
   }
   return out;
 }

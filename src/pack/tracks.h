@@ -16,7 +16,7 @@ struct RoundedTracks {
   std::vector<std::int16_t> inner;     // the same
 };
 
-/// Where the node of a bone rests in the file, and the joint under it: what most clips hold still, which then need no
+/// Where the node of a bone rests in the file, and the joint under it: what all clips hold still, which then need no
 /// track for it; else as in the rest pose.
 struct NodeRest {
   std::vector<float> translation;  // 3
