@@ -212,8 +212,11 @@ Mesh part_of(const Mesh& mesh, const VertexMatch& match) {
 
 VertexMatch match_vertices(const Rig& rig, const Sequence& sequence, double tolerance) {
   if (rig.frame_count() != sequence.frame_count())
-    throw Error(ErrorKind::input,
-                fmt::format("rig: {} frames, {} has {}", rig.frame_count(), sequence.name, sequence.frame_count()));
+    throw Error(
+        ErrorKind::input,
+        fmt::format("rig: {} frames, {} has {}; frames at a rate of your choice (--fps) can be compared where the "
+                    "key times of another tool are not those of the input",
+                    rig.frame_count(), sequence.name, sequence.frame_count()));
   if (rig.vertex_count() == 0 || sequence.vertex_count() == 0)
     throw Error(ErrorKind::input, "rig: no vertices to match");
   return Matcher(rig, sequence, tolerance).match();

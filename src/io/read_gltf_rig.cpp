@@ -37,7 +37,7 @@ Rig parse_gltf_rig(std::span<const std::byte> bytes, const std::filesystem::path
   const gltf::Document document(bytes, folder, name);
   const gltf::Model model = gltf::read_model(document, options);
   if (std::none_of(model.parts.begin(), model.parts.end(), [](const Part& part) { return part.skinned; }))
-    document.refuse("has no skin, so it is no rig");
+    document.refuse("has no skin, so it is no rig: sinew solve makes one of a mesh that moves");
   const gltf::Timeline timeline = gltf::timeline(document, model, options);
   Rig rig = rig_of_scene(gltf::skinned_scene(document, model), gltf::rest_mesh(document, model, options),
                          {timeline.seconds, timeline.clips}, gltf::poses(model, timeline), options);

@@ -443,8 +443,11 @@ std::vector<std::byte> pack_glb(const Rig& rig, const Sequence* examples, const 
     throw Error(ErrorKind::usage, "a two-layer model alone is always rounded: --lossless does not go with it");
   if (rig.frame_count() == 0)
     throw Error(ErrorKind::input, "the rig has no frames: nothing says what its rounding shows");
-  Rig trimmed = pack::without_idle_bones(rig, report.dropped_bones);
-  pack::round_heads(trimmed);
+  Rig trimmed = rig;
+  if (options.extensions.empty()) {
+    trimmed = pack::without_idle_bones(rig, report.dropped_bones);
+    pack::round_heads(trimmed);
+  }
   if (options.strip_textures) pack::strip_textures(trimmed.rest.appearance);
   const Sequence own = examples == nullptr ? pose_all(trimmed) : Sequence();
   const Sequence& target = examples == nullptr ? own : *examples;

@@ -4,6 +4,7 @@
 #include <meshoptimizer.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <map>
@@ -28,8 +29,10 @@ using gltf::Json;
 using gltf::Use;
 using Component = GltfArray::Component;
 
-Json vector_json(const Vector3& v) {
-  return {shortest(v.x()), shortest(v.y()), shortest(v.z())};
+/// Numbers of a node, where they are not what a node without them has.
+void set_unless(const std::vector<float>& usual, const std::vector<float>& values, const char* name, Json& node) {
+  if (values == usual) return;
+  for (const float x : values) node[name].push_back(shortest(x));
 }
 
 void bounds(GlbBuilder& out, std::size_t accessor, const Eigen::Matrix3Xd& values) {
@@ -51,6 +54,7 @@ bool within(const std::vector<CornerAttribute<N>>& sets, float low, float high) 
   return true;
 }
 
+const std::vector<float> kNoTurn{0, 0, 0, 1};
 constexpr int kUvExponent = -13;  // UVs are multiples of 2^-13: a quarter of a pixel of 2048
 
 class Writer {
@@ -75,11 +79,14 @@ class Writer {
     gltf::add_appearance(rig_.rest.appearance, out_);
     add_bones();
     for (const DrawnPiece& piece : pieces_) add_mesh(piece);
+    finish_indices(false);
+    finish_indices(true);
     for (Stream* stream :
          {&positions_, &normals4_, &influences_, &weights_, &uvs_, &colors_, &morph_positions_, &morph_normals_})
       stream->finish(out_, extension_);
     add_packed_motion(rounded_, {root_, outer_, joints_, meshes_}, targets_, options_, extension_, out_);
     if (rounded_.layers) add_layers();
+    for (const GltfExtension& extension : options_.extensions) gltf::add_extension(extension, out_);
     if (!lossless()) {
       out_.root["extensionsUsed"].push_back("KHR_mesh_quantization");
       out_.root["extensionsRequired"].push_back("KHR_mesh_quantization");
@@ -93,9 +100,11 @@ class Writer {
 
  private:
   bool lossless() const { return rounded_.precision.cells == 0; }
-  bool rigid(std::size_t b) const {
-    const gltf::BoneTracks& track = rounded_.tracks[b].values;
-    return track.inner.empty();
+  /// Bones that turn before they stretch, in some frame, take two nodes.
+  bool has_one_node(std::size_t b) const {
+    const std::vector<float>& inner = rounded_.tracks[b].values.inner;
+    return inner.empty() || (constant(inner, 4) && rounded_.rests[b].inner == kNoTurn &&
+                             std::equal(kNoTurn.begin(), kNoTurn.end(), inner.begin()));
   }
 
   /// Sinew's own players compute normals where a mesh has none.
@@ -112,14 +121,20 @@ class Writer {
     gltf::Names names(options_.safe_names);
     root_ = out_.append("nodes", {{"name", names.take("skeleton", "")}});
     for (std::size_t b = 0; b < rig_.bone_count(); ++b) {
-      Json node = {{"translation", vector_json(gltf::rest_translation(rig_, b, rounded_.hierarchy))}};
+      Json node = Json::object();
+      const NodeRest& rest = rounded_.rests[b];
+      set_unless({0, 0, 0}, rest.translation, "translation", node);
+      set_unless(kNoTurn, rest.rotation, "rotation", node);
+      set_unless({1, 1, 1}, rest.scale, "scale", node);
       const std::string name = names.take(rig_.bones[b].name, fmt::format("bone_{}", b));
-      if (rigid(b)) {
+      if (has_one_node(b)) {
         node["name"] = name;
         outer_.push_back(out_.append("nodes", std::move(node)));
         joints_.push_back(outer_.back());
       } else {
-        joints_.push_back(out_.append("nodes", {{"name", name}}));
+        Json joint = {{"name", name}};
+        set_unless(kNoTurn, rest.inner, "rotation", joint);
+        joints_.push_back(out_.append("nodes", std::move(joint)));
         node["children"] = {joints_.back()};
         outer_.push_back(out_.append("nodes", std::move(node)));
       }
@@ -128,6 +143,18 @@ class Writer {
       out_.root["nodes"][holder]["children"].push_back(outer_.back());
     }
     names_ = std::move(names);
+  }
+
+  /// Whether every node rests where its bone does in the rest pose.
+  bool rests_bound() const {
+    for (std::size_t b = 0; b < rig_.bone_count(); ++b) {
+      const NodeRest& rest = rounded_.rests[b];
+      const Vector3 place = gltf::rest_translation(rig_, b, rounded_.hierarchy);
+      if (rest.translation != std::vector<float>{place.x(), place.y(), place.z()} || rest.rotation != kNoTurn ||
+          rest.scale != std::vector<float>{1, 1, 1} || rest.inner != kNoTurn)
+        return false;
+    }
+    return true;
   }
 
   /// The skin of these bones; pieces that follow the same share one.
@@ -146,7 +173,12 @@ class Writer {
     const std::size_t accessor = binds.accessor(out_, 0, Component::f32, "MAT4", false);
     binds.finish(out_, extension_);
     // Babylon.js follows nodes between joints only where the skin names its root.
-    out_.append("skins", {{"inverseBindMatrices", accessor}, {"joints", std::move(joints)}, {"skeleton", root_}});
+    Json skin = {{"inverseBindMatrices", accessor}, {"joints", std::move(joints)}, {"skeleton", root_}};
+    const Vector3& at = rounded_.origin;
+    if (!rests_bound())
+      skin["extras"]["sinew"]["bind"] = {shortest(static_cast<float>(rounded_.step)), shortest(at.x()),
+                                         shortest(at.y()), shortest(at.z())};
+    out_.append("skins", std::move(skin));
     return entry->second;
   }
 
@@ -312,12 +344,21 @@ class Writer {
 
   std::size_t add_indices(const std::vector<Index>& triangles, std::size_t vertices) {
     const bool wide = vertices > 65535;
-    const gltf::CompressedView view{"TRIANGLES", "", triangles.size(), wide ? 4U : 2U};
-    const auto coded = gltf::encode_view(view, std::as_bytes(std::span(triangles)));
-    return out_.append("accessors", {{"bufferView", out_.add_coded_view(view, coded, Use::indices, extension_)},
-                                     {"componentType", wide ? 5125 : 5123},
-                                     {"count", triangles.size()},
-                                     {"type", "SCALAR"}});
+    Indices& indices = indices_[wide ? 1 : 0];
+    Json entry = {{"componentType", wide ? 5125 : 5123}, {"count", triangles.size()}, {"type", "SCALAR"}};
+    if (!indices.all.empty()) entry["byteOffset"] = indices.all.size() * (wide ? 4 : 2);
+    indices.all.insert(indices.all.end(), triangles.begin(), triangles.end());
+    indices.accessors.push_back(out_.append("accessors", std::move(entry)));
+    return indices.accessors.back();
+  }
+
+  void finish_indices(bool wide) {
+    const Indices& indices = indices_[wide ? 1 : 0];
+    if (indices.all.empty()) return;
+    const gltf::CompressedView coded{"TRIANGLES", "", indices.all.size(), wide ? 4U : 2U};
+    const std::size_t view = out_.add_coded_view(coded, gltf::encode_view(coded, std::as_bytes(std::span(indices.all))),
+                                                 Use::indices, extension_);
+    for (const std::size_t accessor : indices.accessors) out_.root["accessors"][accessor]["bufferView"] = view;
   }
 
   void add_mesh(const DrawnPiece& piece) {
@@ -380,6 +421,12 @@ class Writer {
     out_.root["extensionsUsed"].push_back(kTwoLayerExtension);
   }
 
+  /// Triangles of all pieces: one coded view.
+  struct Indices {
+    std::vector<Index> all;
+    std::vector<std::size_t> accessors;
+  };
+
   const Rounded& rounded_;
   const Rig& rig_;
   const std::vector<DrawnPiece>& pieces_;
@@ -388,6 +435,7 @@ class Writer {
   const char* extension_;
   std::vector<std::size_t> targets_;
   GlbBuilder out_;
+  std::array<Indices, 2> indices_;  // in 16 bits, in 32
   gltf::Names names_{false};
   std::size_t root_ = 0;
   std::map<std::vector<Index>, std::size_t> skins_;

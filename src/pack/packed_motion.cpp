@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <optional>
+#include <utility>
 
 #include "core/index.h"
 #include "io/gltf/write_motion.h"
@@ -56,13 +58,14 @@ class MotionWriter {
     return out;
   }
 
-  /// Adds a channel for the keys of a clip; a track that never changes has one.
+  /// Adds a channel for the keys of a clip; a track that never changes has one. Tracks that are alike share a sampler.
   void add_channel(const Clip& clip, std::size_t node, const char* path, bool still, const Input& input,
                    const std::function<std::size_t(const Frames& frames)>& output, Json& animation) {
     const Frames frames = still ? Frames{clip.first_frame} : keys_of(clip);
-    animation["samplers"].push_back({{"input", input(still)}, {"output", output(frames)}});
-    animation["channels"].push_back(
-        {{"sampler", animation["samplers"].size() - 1}, {"target", {{"node", node}, {"path", path}}}});
+    const std::size_t times = input(still);
+    const auto [sampler, is_new] = samplers_.try_emplace({times, output(frames)}, samplers_.size());
+    if (is_new) animation["samplers"].push_back({{"input", times}, {"output", sampler->first.second}});
+    animation["channels"].push_back({{"sampler", sampler->second}, {"target", {{"node", node}, {"path", path}}}});
   }
 
   void add_still_channel(const Clip& clip, const Input& input, Tracks& tracks, Json& animation);
@@ -76,6 +79,7 @@ class MotionWriter {
   const PackOptions& options_;
   const char* extension_;
   GlbBuilder& out_;
+  std::map<std::pair<std::size_t, std::size_t>, std::size_t> samplers_;  // of the clip, by their accessors
 };
 
 /// What stands still, for an animation that needs a channel.
@@ -100,7 +104,7 @@ void MotionWriter::add_bone_channels(const Clip& clip, const Input& input, Track
             stream.put(exponential(track[i], step));
           else
             stream.put(track[i]);
-      return stream.accessor(out_, from, Component::f32, "VEC3", false);
+      return stream.shared_accessor(out_, from, Component::f32, "VEC3", false);
     };
   };
   const auto quaternions = [&](const std::vector<float>& track, const std::vector<std::int16_t>& code) {
@@ -112,36 +116,37 @@ void MotionWriter::add_bone_channels(const Clip& clip, const Input& input, Track
         else
           tracks.rotations.put(code.data() + 4 * f, 8);
       const bool floats = precision.rotation_bits == 0;
-      return tracks.rotations.accessor(out_, from, floats ? Component::f32 : Component::i16, "VEC4", !floats);
+      return tracks.rotations.shared_accessor(out_, from, floats ? Component::f32 : Component::i16, "VEC4", !floats);
     };
   };
   const auto part = [&](const std::vector<float>& track, std::size_t width) {
     return std::vector<float>(track.begin() + static_cast<std::ptrdiff_t>(width * clip.first_frame),
                               track.begin() + static_cast<std::ptrdiff_t>(width * (clip.first_frame + clip.frames)));
   };
-  const auto repeats = [](const std::vector<float>& track, std::initializer_list<float> values) {
-    return constant(track, values.size()) && std::equal(values.begin(), values.end(), track.begin());
+  // Some players leave a node where the last clip put it: what one clip moves, all of them set.
+  const auto rests = [](const std::vector<float>& track, const std::vector<float>& at) {
+    return constant(track, at.size()) && std::equal(at.begin(), at.end(), track.begin());
   };
   for (std::size_t b = 0; b < rig_.bone_count(); ++b) {
     const RoundedTracks& track = rounded_.tracks[b];
-    const Vector3 rest = gltf::rest_translation(rig_, b, rounded_.hierarchy);
+    const NodeRest& rest = rounded_.rests[b];
     const auto translation = part(track.values.translation, 3);
-    if (!repeats(translation, {rest.x(), rest.y(), rest.z()}))
+    if (!rests(track.values.translation, rest.translation))
       add_channel(clip, nodes_.outer[b], "translation", constant(translation, 3), input,
                   vectors(tracks.translations, track.values.translation, precision.round_translations,
                           precision.translation_step),
                   animation);
     const auto rotation = part(track.values.rotation, 4);
-    if (!repeats(rotation, {0, 0, 0, 1}) || (b + 1 == rig_.bone_count() && !animation.contains("channels")))
+    if (!rests(track.values.rotation, rest.rotation) || (b + 1 == rig_.bone_count() && !animation.contains("channels")))
       add_channel(clip, nodes_.outer[b], "rotation", constant(rotation, 4), input,
                   quaternions(track.values.rotation, track.rotation), animation);
     if (track.values.scale.empty()) continue;
     const auto scale = part(track.values.scale, 3);
-    if (!repeats(scale, {1, 1, 1}))
+    if (!rests(track.values.scale, rest.scale))
       add_channel(clip, nodes_.outer[b], "scale", constant(scale, 3), input,
                   vectors(tracks.scales, track.values.scale, precision.round_scales, precision.scale_step), animation);
     const auto inner = part(track.values.inner, 4);
-    if (!repeats(inner, {0, 0, 0, 1}))
+    if (!rests(track.values.inner, rest.inner))
       add_channel(clip, nodes_.joints[b], "rotation", constant(inner, 4), input,
                   quaternions(track.values.inner, track.inner), animation);
   }
@@ -157,10 +162,9 @@ void MotionWriter::add_morph_channels(const Clip& clip, const Input& input, Trac
           static_cast<float>(unit * static_cast<double>(rig_.corrections->coefficients(index(f), index(r)))));
     }
   const std::size_t values = tracks.morphs.accessor(out_, from, Component::f32, "SCALAR", false);
-  animation["samplers"].push_back({{"input", input(false)}, {"output", values}});
-  const std::size_t sampler = animation["samplers"].size() - 1;
   for (const std::size_t node : nodes_.meshes)
-    animation["channels"].push_back({{"sampler", sampler}, {"target", {{"node", node}, {"path", "weights"}}}});
+    add_channel(
+        clip, node, "weights", false, input, [&](const Frames&) { return values; }, animation);
 }
 
 /// The frames of a clip in the file, where no time is before 0.
@@ -198,7 +202,7 @@ void MotionWriter::add_animations() {
       const std::size_t from = tracks.times.size();
       const auto time = [&](std::size_t f) { return static_cast<float>(times[f - clip.first_frame]); };
       for (const std::size_t f : frames) tracks.times.put(time(f));
-      const std::size_t accessor = tracks.times.accessor(out_, from, Component::f32, "SCALAR", false);
+      const std::size_t accessor = tracks.times.shared_accessor(out_, from, Component::f32, "SCALAR", false);
       out_.root["accessors"][accessor]["min"] = {shortest(time(frames.front()))};
       out_.root["accessors"][accessor]["max"] = {shortest(time(frames.back()))};
       return accessor;
@@ -210,6 +214,7 @@ void MotionWriter::add_animations() {
       return all ? *all : *(all = add_times(keys_of(clip)));
     };
     Json animation = {{"name", names.take(clip.name, "motion")}};
+    samplers_.clear();
     animation["extras"]["sinew"]["frames"] = noted(times);
     if (rounded_.layers)
       add_still_channel(clip, input, tracks, animation);

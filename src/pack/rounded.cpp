@@ -179,6 +179,7 @@ Rounded round_rig(const Rig& rig, const FitFrames& fit, const Precision& precisi
     out.rig.motion = played_motion(rig.bones, rig.frame_count(), out.hierarchy, out.tracks);
     out.rig.weights = round_weights(rig, fit, precision, threads);
   }
+  out.rests = node_rests(out.rig, out.hierarchy, out.tracks);
   round_positions(rig, fit, threads, out);
   round_morphs(fit, out);
   return out;

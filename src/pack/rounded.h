@@ -30,6 +30,7 @@ struct Rounded {
   Vector3 origin = Vector3::Zero();
   Cells cells;  // empty: positions are floats
   std::vector<RoundedTracks> tracks;
+  std::vector<NodeRest> rests;
   std::vector<RoundedMorph> morphs;           // one per correction; empty: floats
   std::vector<std::size_t> keys;              // frames that have keys; empty: all
   std::optional<gltf::TwoLayerSteps> layers;  // the two layers alone move the mesh; its skin stands still

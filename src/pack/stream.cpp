@@ -25,6 +25,18 @@ std::size_t Stream::accessor(GlbBuilder& out, std::size_t from, GltfArray::Compo
   return accessors_.back();
 }
 
+std::size_t Stream::shared_accessor(GlbBuilder& out, std::size_t from, GltfArray::Component component, const char* type,
+                                    bool normalized) {
+  std::string held = type;
+  held.append(reinterpret_cast<const char*>(bytes_.data() + from), bytes_.size() - from);
+  const auto [entry, is_new] = known_.try_emplace(std::move(held), 0);
+  if (is_new)
+    entry->second = accessor(out, from, component, type, normalized);
+  else
+    bytes_.resize(from);
+  return entry->second;
+}
+
 void Stream::finish(GlbBuilder& out, const char* extension) {
   if (bytes_.empty()) return;
   view_.count = bytes_.size() / view_.stride;

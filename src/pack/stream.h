@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,9 @@ class Stream {
   /// An accessor over what was put since `from`. The view's number is filled in by finish().
   std::size_t accessor(gltf::GlbBuilder& out, std::size_t from, GltfArray::Component component, const char* type,
                        bool normalized);
+  /// The same, where an accessor that already holds these elements serves again.
+  std::size_t shared_accessor(gltf::GlbBuilder& out, std::size_t from, GltfArray::Component component, const char* type,
+                              bool normalized);
   void finish(gltf::GlbBuilder& out, const char* extension);
 
  private:
@@ -34,6 +38,7 @@ class Stream {
   gltf::Use use_;
   std::vector<std::byte> bytes_;
   std::vector<std::size_t> accessors_;
+  std::map<std::string, std::size_t> known_;  // accessors by what they hold
 };
 
 /// The number that prints shortest among those that are this float.

@@ -5,8 +5,32 @@
 #include <Eigen/Geometry>
 #include <cmath>
 
+#include "sinew/core/bounds.h"
+
 namespace sinew::pack {
 namespace {
+
+constexpr double kStillPlace = 2e-6;  // of the rest diagonal: what floats leave of a translation that does not change
+constexpr double kStill = 1e-5;       // the same of a quaternion or scale
+
+/// What stays within `noise` of the first frame of its clip is as there.
+void hold_still(const std::vector<Clip>& clips, std::size_t width, double noise, std::vector<float>& track) {
+  if (track.empty()) return;
+  for (const Clip& clip : clips) {
+    float* const first = track.data() + width * clip.first_frame;
+    const std::size_t size = width * clip.frames;
+    bool still = true;
+    for (std::size_t i = width; i < size && still; ++i)
+      still = std::abs(static_cast<double>(first[i]) - static_cast<double>(first[i % width])) <= noise;
+    for (std::size_t i = width; i < size && still; ++i) first[i] = first[i % width];
+  }
+}
+
+/// The value that a track has in all frames; `otherwise` where it changes.
+std::vector<float> held(const std::vector<float>& track, const std::vector<float>& otherwise) {
+  if (track.empty() || !constant(track, otherwise.size())) return otherwise;
+  return {track.begin(), track.begin() + static_cast<std::ptrdiff_t>(otherwise.size())};
+}
 
 void round_to(int exponent, std::vector<float>& track) {
   const double step = std::ldexp(1.0, exponent);
@@ -51,9 +75,18 @@ bool constant(const std::vector<float>& track, std::size_t width) {
 std::vector<RoundedTracks> round_tracks(const Rig& rig, bool hierarchy, const std::vector<gltf::BoneTracks>& exact,
                                         const Precision& precision) {
   std::vector<RoundedTracks> out(exact.size());
+  std::vector<Clip> clips{{"", 0, rig.frame_count()}};  // all of them, then each
+  for (const Clip& clip : gltf::clips_of(rig)) clips.push_back(clip);
+  const double place = kStillPlace * bounding_box_diagonal(rig.rest.positions);
   for (std::size_t b = 0; b < exact.size(); ++b) {
     RoundedTracks& track = out[b];
     track.values = exact[b];
+    if (precision.round_translations) {
+      hold_still(clips, 3, place, track.values.translation);
+      hold_still(clips, 4, kStill, track.values.rotation);
+      hold_still(clips, 3, kStill, track.values.scale);
+      hold_still(clips, 4, kStill, track.values.inner);
+    }
     const Vector3 rest = gltf::rest_translation(rig, b, hierarchy);
     const bool stays = constant(exact[b].translation, 3) && !exact[b].translation.empty() &&
                        Eigen::Map<const Vector3>(exact[b].translation.data()) == rest;
@@ -62,6 +95,17 @@ std::vector<RoundedTracks> round_tracks(const Rig& rig, bool hierarchy, const st
     if (precision.rotation_bits == 0) continue;
     track.rotation = round_rotations(precision.rotation_bits, track.values.rotation);
     if (!exact[b].inner.empty()) track.inner = round_rotations(precision.rotation_bits, track.values.inner);
+  }
+  return out;
+}
+
+std::vector<NodeRest> node_rests(const Rig& rig, bool hierarchy, const std::vector<RoundedTracks>& tracks) {
+  std::vector<NodeRest> out;
+  for (std::size_t b = 0; b < tracks.size(); ++b) {
+    const gltf::BoneTracks& values = tracks[b].values;
+    const Vector3 place = gltf::rest_translation(rig, b, hierarchy);
+    out.push_back({held(values.translation, {place.x(), place.y(), place.z()}), held(values.rotation, {0, 0, 0, 1}),
+                   held(values.scale, {1, 1, 1}), held(values.inner, {0, 0, 0, 1})});
   }
   return out;
 }

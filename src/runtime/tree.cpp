@@ -15,6 +15,8 @@ namespace {
 /// Rounding of sinew_skin in float, and weights that sum to one within 1e-6 each, against the size of what is added.
 constexpr float kPad = 2e-5F;
 constexpr std::size_t kStack = 256;  // twice the deepest two trees together
+constexpr std::uint32_t kFew = 12;   // bones up to which it is enough to add up what each may do
+constexpr std::uint32_t kSome = 24;  // and up to which that they share a vertex is worth its time
 
 constexpr float kInfinite = std::numeric_limits<float>::infinity();
 
@@ -99,6 +101,58 @@ Box hull(const sinew_tree_pose& pose, const sinew_tree_node& node, const Shift& 
   return out;
 }
 
+/// What a bone may add to the mean of a node along one axis: for a weight that is larger, and for one that is smaller.
+struct Away {
+  float high = 0;  // of (T_b − T̄) p
+  float low = 0;
+  float more = 0;  // by how much a weight may be larger than the mean
+  float less = 0;
+};
+
+/// The most that `weights` of a total of 0 can add up: as much of the bones that add most as of those that take away
+/// least, in turn, while that pays. `gain[i]` and `loss[i]` number the bones by what they do, the most first.
+float most_of(const std::array<Away, kSome>& away, const std::array<std::uint8_t, kSome>& gain,
+              const std::array<std::uint8_t, kSome>& loss, std::uint32_t count, bool up) {
+  float sum = 0;
+  float left = 1;  // no weight is more than one
+  std::uint32_t i = 0;
+  std::uint32_t j = 0;
+  float more = away[gain[0]].more;
+  float less = away[loss[0]].less;
+  while (left > 0) {
+    const float by = up ? away[gain[i]].high - away[loss[j]].low : away[loss[j]].high - away[gain[i]].low;
+    if (!(by > 0)) break;
+    const float mass = std::min({left, more, less});
+    sum += mass * by;
+    left -= mass;
+    more -= mass;
+    less -= mass;
+    if (more <= 0) {
+      if (++i == count) break;
+      more = away[gain[i]].more;
+    }
+    if (less <= 0) {
+      if (++j == count) break;
+      less = away[loss[j]].less;
+    }
+  }
+  return sum;
+}
+
+/// By how much weights that vary can move a vertex beyond the mean, down and up.
+std::array<float, 2> beyond(const std::array<Away, kSome>& away, std::uint32_t count) {
+  std::array<std::uint8_t, kSome> by_high;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled as they are sorted
+  std::array<std::uint8_t, kSome> by_low;   // NOLINT(cppcoreguidelines-pro-type-member-init)
+  for (std::uint32_t n = 0; n < count; ++n) {
+    std::uint32_t i = n;
+    for (; i > 0 && away[by_high[i - 1]].high < away[n].high; --i) by_high[i] = by_high[i - 1];
+    by_high[i] = static_cast<std::uint8_t>(n);
+    for (i = n; i > 0 && away[by_low[i - 1]].low > away[n].low; --i) by_low[i] = by_low[i - 1];
+    by_low[i] = static_cast<std::uint8_t>(n);
+  }
+  return {most_of(away, by_low, by_high, count, false), most_of(away, by_high, by_low, count, true)};
+}
+
 /// x = T̄ p + Σ (w_b − w̄_b) (T_b − T̄) p, with T̄ = Σ w̄_b T_b: near T̄ p where weights hardly vary.
 Box blend(const sinew_tree_pose& pose, const sinew_tree_node& node, const Shift& shift, std::array<float, 3>& pad) {
   Rows mean{};
@@ -119,21 +173,38 @@ Box blend(const sinew_tree_pose& pose, const sinew_tree_node& node, const Shift&
     wide[k] = at.half;
     pad[k] = std::max(pad[k], at.size);
   }
+  const bool shared = node.convex != 0 && node.follows > kFew && node.follows <= kSome;
+  std::array<std::array<Away, kSome>, 3> away;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled where shared
+  std::array<float, 3> apart{};
   for (std::uint32_t i = 0; i < node.follows; ++i) {
-    if (!(follows[i].spread > 0)) continue;
+    const float weight = follows[i].weight;
+    const float spread = std::max(0.0F, follows[i].spread);
     Rows rows = rows_of(pose.palette, follows[i].bone);
     for (std::size_t k = 0; k < 3; ++k) {
-      pad[k] = std::max(pad[k], (1 + std::abs(follows[i].weight)) * reach(rows, k, middle, half).size);
+      pad[k] = std::max(pad[k], (1 + std::abs(weight)) * reach(rows, k, middle, half).size);
       for (std::size_t c = 0; c < 4; ++c) rows.m[k][c] -= mean.m[k][c];
-      const Reach away = reach(rows, k, middle, half);
-      wide[k] += follows[i].spread * (std::abs(away.middle) + away.half);
+      const Reach at = reach(rows, k, middle, half);
+      apart[k] += spread * (std::abs(at.middle) + at.half);
+      if (shared) away[k][i] = {at.middle + at.half, at.middle - at.half, spread, std::min(spread, weight + 1e-6F)};
     }
   }
   for (std::size_t k = 0; k < 3; ++k) {
-    out.low[k] -= wide[k];
-    out.high[k] += wide[k];
+    const std::array<float, 2> most = shared ? beyond(away[k], node.follows) : std::array{apart[k], apart[k]};
+    out.low[k] -= wide[k] + std::min(apart[k], most[0]);
+    out.high[k] += wide[k] + std::min(apart[k], most[1]);
   }
   return out;
+}
+
+/// Whether a box is more than twice as large as its node is at rest: bones then lie far apart, or far off.
+bool is_loose(const Box& box, const sinew_tree_node& node) {
+  float posed = 0;
+  float rest = 0;
+  for (std::size_t k = 0; k < 3; ++k) {
+    posed += box.high[k] - box.low[k];
+    rest += 2 * node.half[k];
+  }
+  return posed > 2 * rest;
 }
 
 void make_box(const sinew_tree_pose& pose, std::size_t number, float* out) {
@@ -141,10 +212,8 @@ void make_box(const sinew_tree_pose& pose, std::size_t number, float* out) {
   const Shift shift = shift_of(pose, number);
   std::array<float, 3> pad{};
   Box box;
-  // Where many bones meet the second bound adds up too much to be worth its time.
-  constexpr std::uint32_t kFew = 12;
   if (node.convex != 0) box = hull(pose, node, shift, pad);
-  if (node.convex == 0 || node.follows <= kFew) {
+  if (node.convex == 0 || node.follows <= kFew || (node.follows <= kSome && is_loose(box, node))) {
     const Box other = blend(pose, node, shift, pad);
     for (std::size_t k = 0; k < 3; ++k) {
       box.low[k] = node.convex != 0 ? std::max(box.low[k], other.low[k]) : other.low[k];

@@ -27,6 +27,32 @@ TEST_F(Sliders, FramesOrMorphTargetsBecomeARigThatFollowsSliders) {
   EXPECT_TRUE(fs::exists(folder_ / "map.npz"));
 }
 
+TEST_F(Sliders, AreKeptByCommandsThatLeaveTheBonesAsTheyAre) {
+  for (const std::string transforms : {"affine", "rigid"}) {
+    ASSERT_EQ(run({"solve", "walk.pc2", "--blendshapes", "--bones", "8", "--influences", "4", "--quality", "fast",
+                   "--transforms", transforms, "-o", "face.glb"})
+                  .status,
+              0);
+    const SliderMap map = read_sliders(folder_ / "face.glb", read_rig(folder_ / "face.glb")).value();
+    ASSERT_EQ(run({"pack", "face.glb", "-o", "packed.glb"}).status, 0);
+    ASSERT_EQ(run({"lod", "face.glb", "--ratio", "0.5", "--no-distance", "-o", "low.glb"}).status, 0);
+    ASSERT_EQ(run({"transfer", "face.glb", "walk.pc2", "-o", "other.glb"}).status, 0);
+    for (const char* file : {"packed.glb", "low.glb", "other.glb"}) {
+      const Rig rig = read_rig(folder_ / file);
+      const auto kept = read_sliders(folder_ / file, rig);
+      ASSERT_TRUE(kept) << file;
+      EXPECT_EQ(kept->names, map.names) << file;
+      ASSERT_EQ(kept->entries.size(), map.entries.size()) << file;
+      for (std::size_t i = 0; i < map.entries.size(); ++i) EXPECT_EQ(kept->entries[i].by, map.entries[i].by);
+      // The map turns bones about their heads.
+      const Rig before = read_rig(folder_ / "face.glb");
+      ASSERT_EQ(rig.bone_count(), before.bone_count()) << file;
+      for (std::size_t b = 0; b < rig.bone_count(); ++b)
+        EXPECT_LT((rig.bones[b].head - before.bones[b].head).norm(), 1e-5F) << file;
+    }
+  }
+}
+
 TEST_F(Sliders, WhatCannotBeIsRefusedAndNothingIsWritten) {
   expect_refused(2, "--sparsity", {"solve", "walk.pc2", "--sparsity", "0.5", "-o", "rig.glb"});
   expect_refused(2, "--sparsity", {"solve", "walk.pc2", "--blendshapes", "--sparsity", "1.5", "-o", "rig.glb"});

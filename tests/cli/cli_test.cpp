@@ -276,5 +276,23 @@ TEST_F(Interrupted, KeepPartialWritesTheBestModelSoFar) {
   EXPECT_EQ(run({"evaluate", "r.glb", "long.pc2"}).status, 0);
 }
 
+TEST_F(Program, EvaluatesRigsWhoseClipsAnotherToolHasEndedAFrameLater) {
+  ASSERT_EQ(run({"solve", "walk.pc2", "--bones", "4", "--quality", "fast", "-o", "r.glb"}).status, 0);
+  const Rig rig = read_rig(folder_ / "r.glb");
+  Rig longer = rig;
+  longer.clips.clear();
+  longer.motion = Motion(rig.frame_count() + 1, rig.bone_count());
+  longer.times = uniform_times(rig.frame_count() + 1);
+  for (std::size_t f = 0; f <= rig.frame_count(); ++f)
+    for (std::size_t b = 0; b < rig.bone_count(); ++b)
+      longer.motion(f, b) = rig.motion(std::min(f, rig.frame_count() - 1), b);
+  write_rig(folder_ / "longer.glb", longer);
+  expect_refused(3, "frames", {"evaluate", "longer.glb", "r.glb"});
+  const Result evaluated = run({"evaluate", "longer.glb", "r.glb", "--fps", "30", "--json"});
+  ASSERT_EQ(evaluated.status, 0) << evaluated.err;
+  EXPECT_NE(evaluated.err.find("1 of the rig's frames"), std::string::npos) << evaluated.err;
+  EXPECT_LT(nlohmann::json::parse(evaluated.out)["errors"]["e_rms"].get<double>(), 0.1);
+}
+
 }  // namespace
 }  // namespace sinew

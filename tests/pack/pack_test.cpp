@@ -7,6 +7,7 @@
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <span>
 #include <sstream>
 
@@ -29,6 +30,14 @@ Errors errors_of(const std::vector<std::byte>& bytes, const Sequence& target) {
   const VertexMatch match = match_vertices(read, target);
   const Sequence part = matched_part(target, match);
   return evaluate(in_order_of(read, match, part), part);
+}
+
+nlohmann::json json_of(const std::vector<std::byte>& glb) {
+  const auto size =
+      static_cast<std::ptrdiff_t>(std::to_integer<unsigned>(glb[12]) | (std::to_integer<unsigned>(glb[13]) << 8U) |
+                                  (std::to_integer<unsigned>(glb[14]) << 16U));
+  const auto* const text = reinterpret_cast<const char*>(glb.data()) + 20;
+  return nlohmann::json::parse(text, text + size);
 }
 
 class Packed : public ::testing::TestWithParam<test::GltfCase> {};
@@ -163,6 +172,115 @@ TEST(Pack, KeysThatInterpolationReplacesAreLeftOut) {
     }
 }
 
+/// Names of the nodes that animations change, with the path.
+std::vector<std::string> animated(const nlohmann::json& root) {
+  std::vector<std::string> out;
+  for (const auto& animation : root["animations"])
+    for (const auto& channel : animation["channels"])
+      out.push_back(root["nodes"][channel["target"]["node"].get<std::size_t>()]["name"].get<std::string>() + " " +
+                    channel["target"]["path"].get<std::string>());
+  return out;
+}
+
+TEST(Pack, ChildrenStayChildrenWhereJointsSlide) {
+  Rig rig = test::chain_rig(40, 4, 9);
+  for (std::size_t f = 0; f < rig.frame_count(); ++f)
+    rig.motion(f, 2).col(3) += 0.1F * static_cast<float>(f) * Vector3(1, 0.5F, 0.2F);
+  rig.jointed = false;
+  rig.check();
+  PackReport report;
+  const std::vector<std::byte> bytes = pack_glb(rig, nullptr, {}, report);
+  const std::vector<std::byte> plain = glb_bytes(rig);
+  for (const auto* file : {&bytes, &plain}) {
+    const nlohmann::json root = json_of(*file);
+    for (std::size_t b = 1; b < 4; ++b) {
+      const nlohmann::json& joints = root["skins"][0]["joints"];
+      const auto& holder = root["nodes"][joints[static_cast<std::size_t>(rig.bones[b].parent)].get<std::size_t>()];
+      const auto& children = holder["children"];
+      EXPECT_NE(std::find(children.begin(), children.end(), joints[b]), children.end()) << "bone " << b;
+    }
+    const std::vector<std::string> tracks = animated(root);
+    const auto slides = [&](std::size_t b) {
+      return std::count(tracks.begin(), tracks.end(), rig.bones[b].name + " translation");
+    };
+    EXPECT_EQ(slides(2), 1);
+    const Rig read = parse_gltf_rig(*file, {}, {}, "written");
+    for (std::size_t b = 0; b < 4; ++b) EXPECT_EQ(read.bones[b].parent, rig.bones[b].parent);
+  }
+  EXPECT_LE(errors_of(bytes, pose_all(rig)).e_rms, report.allowed_e_rms);
+  EXPECT_LT(test::largest_difference(parse_gltf_rig(plain, {}, {}, "written"), rig), 1e-5);
+}
+
+TEST(Pack, TracksThatStandStillHaveOneKey) {
+  Rig rig = test::random_rig(30, 4, 3, 12, Transforms::rigid);
+  const auto turned = [&](std::size_t b, float angle) {
+    Affine out;
+    out.leftCols<3>() = Eigen::AngleAxisf(angle, Vector3(1, 2, 2).normalized()).matrix();
+    out.col(3) = rig.bones[b].head - out.leftCols<3>() * rig.bones[b].head;
+    return out;
+  };
+  // What floats leave of a motion that is none.
+  for (std::size_t f = 0; f < 12; ++f) rig.motion(f, 2) = turned(2, 0.5F + 1e-6F * static_cast<float>(f % 3));
+  PackReport report;
+  const std::vector<std::byte> bytes = pack_glb(rig, nullptr, {}, report);
+  const nlohmann::json root = json_of(bytes);
+  for (const auto& channel : root["animations"][0]["channels"]) {
+    if (root["nodes"][channel["target"]["node"].get<std::size_t>()]["name"] != rig.bones[2].name) continue;
+    const auto& sampler = root["animations"][0]["samplers"][channel["sampler"].get<std::size_t>()];
+    EXPECT_EQ(root["accessors"][sampler["output"].get<std::size_t>()]["count"], 1) << channel;
+  }
+  EXPECT_LE(errors_of(bytes, pose_all(rig)).e_rms, report.allowed_e_rms);
+}
+
+TEST(Pack, WhatAllClipsHoldStillIsWhereTheNodeRests) {
+  Rig rig = test::random_rig(30, 4, 3, 12, Transforms::rigid);
+  rig.clips = {{"a", 0, 4}, {"b", 4, 4}, {"c", 8, 4}};
+  const auto turn = [&](std::size_t f, std::size_t b, float angle) {
+    const Eigen::Matrix3f A = Eigen::AngleAxisf(angle, Vector3(1, 2, 2).normalized()).matrix();
+    rig.motion(f, b).leftCols<3>() = A;
+    rig.motion(f, b).col(3) = rig.bones[b].head - A * rig.bones[b].head;
+  };
+  for (std::size_t f = 0; f < 12; ++f) {
+    turn(f, 1, 0.7F);
+    turn(f, 2, f < 8 ? 0.0F : 0.1F * static_cast<float>(f));
+  }
+  for (const bool lossless : {false, true}) {
+    PackOptions options;
+    options.lossless = lossless;
+    PackReport report;
+    const std::vector<std::byte> bytes = pack_glb(rig, nullptr, options, report);
+    const std::vector<std::string> tracks = animated(json_of(bytes));
+    const auto count = [&](std::size_t b) {
+      return std::count(tracks.begin(), tracks.end(), rig.bones[b].name + " rotation");
+    };
+    EXPECT_EQ(count(0), 3);
+    EXPECT_EQ(count(1), 0);
+    EXPECT_EQ(count(2), 3) << "what one clip moves all of them set";
+    const Rig read = parse_gltf_rig(bytes, {}, {}, "packed");
+    const double size = bounding_box_diagonal(rig.rest.positions);
+    EXPECT_NEAR((read.bones[1].head - rig.bones[1].head).norm(), 0, 1e-2 * size);
+    EXPECT_LE(errors_of(bytes, pose_all(rig)).e_rms, std::max(1e-4, report.allowed_e_rms));
+  }
+}
+
+TEST(Pack, TracksThatAreAlikeAreWrittenOnce) {
+  Rig rig = test::random_rig(30, 4, 3, 6, Transforms::rigid);
+  for (std::size_t f = 0; f < 6; ++f)
+    for (std::size_t b = 1; b < 4; ++b) {
+      const Eigen::Matrix3f A = rig.motion(f, 0).leftCols<3>();
+      rig.motion(f, b).leftCols<3>() = A;
+      rig.motion(f, b).col(3) = rig.bones[b].head - A * rig.bones[b].head;
+    }
+  PackReport report;
+  const std::vector<std::byte> bytes = pack_glb(rig, nullptr, {}, report);
+  const nlohmann::json root = json_of(bytes);
+  std::set<std::size_t> rotations;
+  for (const auto& channel : root["animations"][0]["channels"])
+    if (channel["target"]["path"] == "rotation") rotations.insert(channel["sampler"].get<std::size_t>());
+  EXPECT_EQ(rotations.size(), 1U);
+  EXPECT_LE(errors_of(bytes, pose_all(rig)).e_rms, report.allowed_e_rms);
+}
+
 TEST(Pack, MeshesThatFollowTooManyBonesAreCut) {
   Rig rig = test::random_rig(100, 150, 2, 3, Transforms::rigid);
   const auto slots = static_cast<std::size_t>(rig.weights.influences);
@@ -176,11 +294,7 @@ TEST(Pack, MeshesThatFollowTooManyBonesAreCut) {
   const std::vector<std::byte> bytes = pack_glb(rig, nullptr, options, report);
   EXPECT_GE(report.skins, 3U);
   EXPECT_LE(report.skins, 6U);
-  const auto json_size =
-      static_cast<std::ptrdiff_t>(std::to_integer<unsigned>(bytes[12]) | (std::to_integer<unsigned>(bytes[13]) << 8U) |
-                                  (std::to_integer<unsigned>(bytes[14]) << 16U));
-  const auto* const text = reinterpret_cast<const char*>(bytes.data()) + 20;
-  const auto root = nlohmann::json::parse(text, text + json_size);
+  const nlohmann::json root = json_of(bytes);
   ASSERT_EQ(root["skins"].size(), report.skins);
   for (const auto& skin : root["skins"]) EXPECT_LE(skin["joints"].size(), 64U);
   EXPECT_LE(errors_of(bytes, pose_all(rig)).e_rms, report.allowed_e_rms);

@@ -1,9 +1,11 @@
 #include "sinew/rework/bounds.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <random>
 
+#include "io/gltf_rigs.h"
 #include "rework/rework_rigs.h"
 #include "runtime/triangles.h"
 #include "sinew/refine/two_layer.h"
@@ -66,6 +68,7 @@ std::vector<Rig> rigs() {
   for (const Sequence& sequence : test::zoo()) out.push_back(test::rig_over(sequence));
   out.push_back(test::bending_tube(16, 31));
   test::add_swelling(out.emplace_back(test::bending_tube(16, 31)));
+  out.push_back(test::random_rig(60, 16, 4, 4, Transforms::affine));
   Rig two = test::bending_tube(16, 31);
   TwoLayerOptions options;
   options.virtual_bones = 9;
@@ -98,6 +101,43 @@ TEST(BoundsTree, EveryBoxHoldsItsTrianglesInEveryFrame) {
           }
       }
     }
+}
+
+TEST(BoundsTree, ABoneThatVerticesHardlyFollowHardlyWidensTheirBoxes) {
+  Rig rig = test::random_rig(400, 16, 4, 3, Transforms::rigid);
+  const auto slots = static_cast<std::size_t>(rig.weights.influences);
+  for (std::size_t v = 0; v < rig.vertex_count(); ++v) {  // weights from bone to bone, and a little of the last
+    const double along = 14.0 * static_cast<double>(v) / static_cast<double>(rig.vertex_count());
+    const auto bone = static_cast<Index>(along);
+    const auto share = static_cast<float>(0.1 + 0.8 * (along - std::floor(along)));
+    const float little = v % 5 == 0 ? 0.01F : 0.0F;
+    const bool next = share > 0.5F;  // rows begin with the largest
+    const float large = (1 - little) * std::max(share, 1 - share);
+    const float rows[] = {large, 1 - little - large, little, 0};
+    const Index bones[] = {next ? bone + 1 : bone, next ? bone : bone + 1, 15, 0};
+    for (std::size_t k = 0; k < slots; ++k) {
+      rig.weights.values[v * slots + k] = k < 4 ? rows[k] : 0;
+      rig.weights.bones[v * slots + k] = k < 4 && rows[k] > 0 ? bones[k] : 0;
+    }
+  }
+  for (std::size_t f = 0; f < rig.frame_count(); ++f) {
+    Affine still = Affine::Zero();
+    still.leftCols<3>().setIdentity();
+    for (std::size_t b = 0; b < 15; ++b) rig.motion(f, b) = still;
+    rig.motion(f, 15) = still;
+    rig.motion(f, 15).col(3) = Vector3(1000, 0, 0);
+  }
+  Posed posed(rig, 0);
+  float brute[6];
+  posed.brute_box(brute);
+  float all[6];
+  sinew_tree_box(&posed.pose, all);
+  for (std::size_t k = 0; k < 3; ++k) {
+    EXPECT_LE(all[k], brute[k]);
+    EXPECT_GE(all[3 + k], brute[3 + k]);
+    EXPECT_GE(all[k], brute[k] - 15);
+    EXPECT_LE(all[3 + k], brute[3 + k] + 15);
+  }
 }
 
 TEST(BoundsTree, BoxesAreCloseAroundWhatTheyHold) {

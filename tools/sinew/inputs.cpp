@@ -8,6 +8,7 @@
 
 #include "interrupt.h"
 #include "sinew/core/error.h"
+#include "sinew/io/blendshapes.h"
 #include "sinew/io/output_file.h"
 #include "text_options.h"
 
@@ -197,6 +198,14 @@ Rig read_rig_file(const std::filesystem::path& path, ReadOptions options) {
   return read_rig(path, options);
 }
 
+std::vector<GltfExtension> sliders_for(const std::filesystem::path& output, const std::filesystem::path& path,
+                                       const Rig& rig) {
+  if (!read_sliders(path, rig)) return {};
+  if (lower_extension(output) == ".glb") return {read_gltf_extension(path, kSlidersExtension).value()};
+  fmt::print(stderr, "sinew: {}: only .glb holds sliders, they are left out\n", output.string());
+  return {};
+}
+
 Mesh read_mesh_file(const std::filesystem::path& path) {
   ReadOptions options;
   options.warn = warn_on_stderr;
@@ -229,6 +238,29 @@ Rig read_chosen_rig(const std::filesystem::path& path, const SequenceInputs& inp
   return select_frames(rig, kept);
 }
 
+namespace {
+
+/// At a rate of their own, some tools end a clip with the frame after its last moment: that frame is left out.
+Rig ending_with(const Sequence& sequence, Rig rig, double frames_per_second) {
+  const auto clips_of = [](const std::vector<Clip>& clips, std::size_t frames) {
+    return clips.empty() ? std::vector<Clip>{{"", 0, frames}} : clips;
+  };
+  const std::vector<Clip> wanted = clips_of(sequence.clips, sequence.frame_count());
+  const std::vector<Clip> found = clips_of(rig.clips, rig.frame_count());
+  if (frames_per_second == 0 || rig.frame_count() == sequence.frame_count() || found.size() != wanted.size())
+    return rig;
+  std::vector<std::size_t> kept;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (found[i].frames < wanted[i].frames || found[i].frames > wanted[i].frames + 1) return rig;
+    for (std::size_t f = 0; f < wanted[i].frames; ++f) kept.push_back(found[i].first_frame + f);
+  }
+  fmt::print(stderr, "sinew: {} of the rig's frames come after the last of their clip and are left out\n",
+             rig.frame_count() - kept.size());
+  return select_frames(rig, kept);
+}
+
+}  // namespace
+
 Rig read_rig_beside(const std::filesystem::path& path, const SequenceInputs& inputs, const Sequence& sequence) {
   ReadOptions options;
   options.frames_per_second = inputs.read.frames_per_second;
@@ -236,7 +268,7 @@ Rig read_rig_beside(const std::filesystem::path& path, const SequenceInputs& inp
   if (whole.frame_count() == sequence.frame_count()) return whole;
   SequenceInputs choice = inputs;
   choice.read.mesh.clear();  // the rig is of what was chosen
-  return read_chosen_rig(path, choice);
+  return ending_with(sequence, read_chosen_rig(path, choice), inputs.read.frames_per_second);
 }
 
 }  // namespace sinew::tool

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "sinew/io/gltf.h"
 #include "sinew/io/io.h"
 
 namespace sinew::tool {
@@ -57,6 +58,11 @@ std::string rig_inputs();
 /// read_rig with warnings to stderr.
 Rig read_rig_file(const std::filesystem::path& path, ReadOptions options = {});
 
+/// The sliders of a rig's file, for another file of the same bones; none where `output` is no .glb, which is said on
+/// stderr.
+std::vector<GltfExtension> sliders_for(const std::filesystem::path& output, const std::filesystem::path& path,
+                                       const Rig& rig);
+
 /// The rest mesh of anything that a SEQUENCE may be; warnings go to stderr.
 Mesh read_mesh_file(const std::filesystem::path& path);
 
@@ -64,7 +70,7 @@ Mesh read_mesh_file(const std::filesystem::path& path);
 Rig read_chosen_rig(const std::filesystem::path& path, const SequenceInputs& inputs);
 
 /// A rig to compare with the sequence that was read: whole where it has as many frames, else with the same choice of
-/// clips and frames.
+/// clips and frames; at a rate of frames without one at the end of a clip that the sequence has not.
 Rig read_rig_beside(const std::filesystem::path& path, const SequenceInputs& inputs, const Sequence& sequence);
 
 /// Cuts a list of paths into what read_sequence takes: REST.obj CACHE.pc2|mdd pairs and single paths.

@@ -44,6 +44,8 @@ std::vector<Rig> write_levels(const LodRequest& request, const Rig& rig, const s
   for (const LodLevel& level : levels) rigs.push_back(level.rig);
   ResultOptions options{.threads = request.options.threads, .write = request.write};
   if (request.separate || levels.size() == 1) {
+    const std::vector<GltfExtension> sliders = sliders_for(request.output, request.rig, rig);
+    options.extensions = sliders;
     for (std::size_t i = 0; i < rigs.size(); ++i)
       rigs[i] = write_result(request.separate ? level_file(request.output, i + 1) : request.output, rigs[i],
                              pose_all(rigs[i]), options)

@@ -24,6 +24,7 @@ void run(PackRequest request) {
   check_outputs({{"-o", request.out}}, all);
   check_packing(request.packing, request.out);
   Rig rig = read_rig_file(request.rig);
+  request.packing.options.extensions = sliders_for(request.out, request.rig, rig);
   const bool with_examples = !request.examples->paths.empty();
   Sequence sequence;
   if (with_examples) {
@@ -32,8 +33,9 @@ void run(PackRequest request) {
   } else {
     sequence = pose_all(rig);
   }
-  const PackedResult packed = write_packed(request.out, std::move(rig), sequence, with_examples ? &sequence : nullptr,
-                                           request.packing, {.threads = request.packing.options.threads});
+  PackedResult packed = write_packed(request.out, std::move(rig), sequence, with_examples ? &sequence : nullptr,
+                                     request.packing, {.threads = request.packing.options.threads});
+  packed.given = std::filesystem::file_size(request.rig);
   if (request.json)
     fmt::print("{}\n", json_text(facts_of(packed)));
   else

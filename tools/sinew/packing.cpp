@@ -43,7 +43,8 @@ Rig within_limits(Rig rig, const Sequence& target, const Engine& engine, Packing
   reduced.threads = options.threads;
   ReduceReport report;
   ProgressBar bar;
-  rig = reduce(rig, &target, reduced, Refit::automatic, report, bar.callback());
+  const bool bones_stay = !options.extensions.empty();  // sliders say how these bones move, not others
+  rig = reduce(rig, &target, reduced, bones_stay ? Refit::never : Refit::automatic, report, bar.callback());
   bar.wipe();
   fmt::print(stderr, "sinew: {}: {} influences per vertex became {}: E_RMS {} -> {}\n", engine.name, influences,
              engine.influences, short_number(before), short_number(evaluate(rig, target, options.threads).e_rms));
@@ -94,6 +95,11 @@ std::optional<PackedMorphs> as_morphs(const Sequence& sequence, const PackReport
   }
 }
 
+/// What the file that was given takes.
+std::string beside_given(const PackedResult& packed) {
+  return packed.given == 0 ? "" : fmt::format("; the file given has {}", size_text(static_cast<double>(packed.given)));
+}
+
 }  // namespace
 
 std::vector<CLI::Option*> add_packing_options(CLI::App& command, Packing& packing, const PackingNames& names) {
@@ -134,6 +140,7 @@ PackedResult write_packed(const std::filesystem::path& out, Rig rig, const Seque
   const Engine* const engine = find_engine(packing.target);
   if (engine != nullptr) rig = within_limits(std::move(rig), sequence, *engine, packing);
   ResultOptions writing = options;
+  writing.extensions = packing.options.extensions;
   writing.write.safe_names = packing.options.safe_names;
   packed.plain = engine != nullptr && !engine->meshopt;
   if (!packed.plain) {
@@ -151,8 +158,8 @@ PackedResult write_packed(const std::filesystem::path& out, Rig rig, const Seque
 
 void print_packed(const PackedResult& packed, const Packing& packing, bool with_examples) {
   if (packed.plain) {
-    fmt::print("size      {}: {} reads no compressed files, so this one is not\n",
-               size_text(static_cast<double>(packed.written.bytes)), packing.target);
+    fmt::print("size      {}: {} reads no compressed files, so this one is not{}\n",
+               size_text(static_cast<double>(packed.written.bytes)), packing.target, beside_given(packed));
     fmt::print("E_RMS     {}\n", short_number(packed.written.errors.e_rms));
     return;
   }
@@ -172,8 +179,9 @@ void print_packed(const PackedResult& packed, const Packing& packing, bool with_
   fmt::print("normals   {}° -> {}° of the surfaces, {}° -> {}° as a player skins them\n",
              short_number(report.before.normal_degrees), short_number(report.after.normal_degrees),
              short_number(report.before.played_degrees), short_number(report.after.played_degrees));
-  fmt::print("size      {}: {:.1f} % of the same rig not packed\n", size_text(static_cast<double>(report.bytes_after)),
-             100.0 * static_cast<double>(report.bytes_after) / static_cast<double>(report.bytes_before));
+  fmt::print(
+      "size      {}: {:.1f} % of the same rig not packed{}\n", size_text(static_cast<double>(report.bytes_after)),
+      100.0 * static_cast<double>(report.bytes_after) / static_cast<double>(report.bytes_before), beside_given(packed));
   if (packed.morphs)
     fmt::print(
         "morphs    {} targets that say the same take {} at E_RMS {}: {}\n", packed.morphs->targets,
@@ -200,6 +208,7 @@ Json facts_of(const PackedResult& packed) {
                      {"e_rms", part.e_rms},
                      {"normal_degrees", part.normal_degrees}});
   Json out{{"bytes", {{"before", report.bytes_before}, {"after", report.bytes_after}}}};
+  if (packed.given > 0) out["bytes"]["given"] = packed.given;
   out["parts"] = std::move(parts);
   out["allowed"] = {{"e_rms", report.allowed_e_rms}, {"normal_degrees", report.allowed_normals}};
   out["before"] = facts_of(report.before);

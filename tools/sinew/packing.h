@@ -1,6 +1,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -49,6 +50,7 @@ struct PackedResult {
   PackReport report;
   std::optional<PackedMorphs> morphs;  // where there are examples and few targets do
   bool plain = false;                  // for an engine that reads no packed files
+  std::uintmax_t given = 0;            // bytes of the rig's file; 0: there was none
 };
 
 /// Keeps a rig to the limits of its engine (what that costs goes to stderr), packs it, and writes it by write_result().

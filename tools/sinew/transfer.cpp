@@ -31,8 +31,10 @@ void run(const TransferRequest& request) {
     ProgressBar bar;
     out = transfer(rig, mesh, request.options, report, bar.callback());
   }
+  const std::vector<GltfExtension> sliders = sliders_for(request.output, request.rig, rig);
   const Written written =
-      write_result(request.output, out, pose_all(out), {.threads = request.options.threads, .write = request.write});
+      write_result(request.output, out, pose_all(out),
+                   {.threads = request.options.threads, .extensions = sliders, .write = request.write});
   if (request.json) {
     Json json{{"file", request.output.string()}, {"vertices", report.vertices}};
     json["matched"] = report.matched;

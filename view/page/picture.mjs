@@ -1,11 +1,12 @@
 // node picture.mjs PAGE.html OUT.png FRAME COLOUR: original and rig side by side, bones drawn; COLOUR is one of the page's
 // (look, clay, weights, error). A fifth argument, "jawOpen=0.8,browInnerUp=1", moves the sliders of a face: the rig alone.
+// A sixth, "wu7", is the keys that are pressed instead of b, the bones; a digit is the depth of the boxes that bounds show.
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { chromium } from 'playwright-core';
 
-const [page, out, frame, color = 'weights', expression = ''] = process.argv.slice(2);
+const [page, out, frame, color = 'weights', expression = '', keys = ''] = process.argv.slice(2);
 const executablePath = ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find(existsSync);
 if (!executablePath || !existsSync(page)) {
   console.error(executablePath ? `picture: no ${page}; script/demo writes it` : 'picture: Chromium is not installed; script/bootstrap --full installs it');
@@ -27,7 +28,11 @@ await tab.evaluate(([at, how, moved]) => {
   const values = Object.fromEntries(moved.split(',').map((pair) => pair.split('=')));
   window.sinew.setSliders(window.sinew.model.sliders.names.map((name) => Number(values[name] ?? 0)));
 }, [Number(frame), color, expression]);
-if (!expression && await tab.evaluate(() => !window.sinew.stage.options.bones)) await tab.keyboard.press('b');
+for (const key of keys) {
+  if (key >= '0' && key <= '9') await tab.evaluate((depth) => window.sinew.stage.setBoundsDepth(depth), Number(key));
+  else await tab.keyboard.press(key);
+}
+if (!expression && !keys && await tab.evaluate(() => !window.sinew.stage.options.bones)) await tab.keyboard.press('b');
 await tab.waitForTimeout(600);
 await tab.screenshot({ path: out });
 await browser.close();

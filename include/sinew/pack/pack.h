@@ -8,6 +8,7 @@
 #include "sinew/core/rig.h"
 #include "sinew/core/sequence.h"
 #include "sinew/evaluate/errors.h"
+#include "sinew/io/gltf.h"
 
 /// Rigs as small files for engines: docs/shipping.md.
 namespace sinew {
@@ -24,6 +25,7 @@ struct PackOptions {
   bool safe_names = false;      // as in WriteOptions
   bool only_two_layer = false;  // rest mesh, looks and two-layer model alone, for sinew's own players
   int bones_per_mesh = 65536;   // meshes that follow more are cut, each part with a skin of its own; at least 64
+  std::vector<GltfExtension> extensions;  // to write beside the rig; they may name bones: all stay, each as it is
   std::string generator = "sinew";
   int threads = 0;
 };

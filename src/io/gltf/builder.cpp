@@ -188,4 +188,14 @@ std::vector<std::byte> GlbBuilder::finish() {
   return out;
 }
 
+void add_extension(const GltfExtension& extension, GlbBuilder& out) {
+  Json object = parse_json(extension.json);
+  if (!object.is_object() || object.contains("accessors"))
+    throw Error(ErrorKind::usage,
+                fmt::format("extension '{}': its JSON is not an object without member 'accessors'", extension.name));
+  for (const GltfArray& array : extension.arrays) object["accessors"][array.name] = out.add_array(array);
+  out.root["extensions"][extension.name] = std::move(object);
+  out.root["extensionsUsed"].push_back(extension.name);
+}
+
 }  // namespace sinew::gltf

@@ -59,6 +59,9 @@ class GlbBuilder {
   std::string coded_by_;           // the extension
 };
 
+/// Adds a root-level extension and its arrays. Throws Error{usage} where its JSON is not as GltfExtension says.
+void add_extension(const GltfExtension& extension, GlbBuilder& out);
+
 /// Names as they came, each given once: a number tells equals apart. Safe ones are those that engines leave alone:
 /// letters, digits, '_', '-' and non-ASCII characters stay, the rest becomes '_'.
 class Names {

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <set>
 #include <unordered_map>
 
@@ -39,15 +40,27 @@ std::vector<Joint> read_skin(const Document& document, std::size_t skin) {
   return joints;
 }
 
+/// What our packed files say of the bind pose of a skin whose nodes rest elsewhere: a scale and a place.
+std::optional<Eigen::Affine3d> told_bind(const Document& document, std::size_t skin) {
+  const Json* const extras = document.find(document.at("skins", skin), "extras");
+  const Json* const told = extras == nullptr ? nullptr : document.find(*extras, "sinew");
+  if (told == nullptr || document.find(*told, "bind") == nullptr) return std::nullopt;
+  const std::vector<double> numbers = document.numbers(*told, "bind", 4, fmt::format("skin {}", skin));
+  Eigen::Affine3d out = Eigen::Affine3d::Identity();
+  out.translate(Eigen::Vector3d(numbers[1], numbers[2], numbers[3])).scale(numbers[0]);
+  return out;
+}
+
 /// Where the mesh is in bind pose. When the file's own placement of the joints is the bind pose, all joints agree on
-/// it; else it is where the node would put the mesh if it had no skin.
-Eigen::Affine3d bind_of(const Part& part, const ScenePose& placed) {
+/// it; else it is what the file tells, or where the node would put the mesh if it had no skin.
+Eigen::Affine3d bind_of(const Part& part, const ScenePose& placed, const std::optional<Eigen::Affine3d>& told) {
   Eigen::Affine3d first = placed.global[part.joints[0].node] * part.joints[0].inverse_bind;
   const double size = first.matrix().norm();
   const bool agreed = std::all_of(part.joints.begin(), part.joints.end(), [&](const Joint& joint) {
     return ((placed.global[joint.node] * joint.inverse_bind).matrix() - first.matrix()).norm() <= kBindTolerance * size;
   });
   if (agreed && invertible(first)) return first;
+  if (told && invertible(*told)) return *told;
   const Eigen::Affine3d& node = placed.global[part.node];
   return invertible(node) ? node : Eigen::Affine3d::Identity();
 }
@@ -241,7 +254,7 @@ Model read_model(const Document& document, const ReadOptions& options) {
     if (!options.mesh.empty() && !glob_match(options.mesh, name) && !glob_match(options.mesh, mesh_name)) continue;
     Part part{name, i, 0, node.skin.has_value(), {}, Eigen::Affine3d::Identity()};
     part.joints = node.skin ? read_skin(document, *node.skin) : std::vector<Joint>{{i, Eigen::Affine3d::Identity()}};
-    if (!model.own) part.bind = bind_of(part, placed);
+    if (!model.own) part.bind = bind_of(part, placed, node.skin ? told_bind(document, *node.skin) : std::nullopt);
     const auto [entry, is_new] = known.try_emplace({*node.mesh, node.skin}, model.meshes.size());
     if (is_new) {
       model.meshes.push_back(read_mesh(document, *node.mesh, model.own ? Welding::as_told : Welding::by_value));

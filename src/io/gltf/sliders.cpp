@@ -110,11 +110,7 @@ std::optional<SliderMap> read_sliders(const std::filesystem::path& path, const R
   if (extension != ".glb" && extension != ".gltf") return std::nullopt;
   const auto found = read_gltf_extension(path, kSlidersExtension);
   if (!found) return std::nullopt;
-  SliderMap out = sliders_of(*found, rig.bone_count(), path.string());
-  if (out.transforms == Transforms::rigid && rig.transforms == Transforms::affine)
-    throw Error(ErrorKind::input,
-                fmt::format("{}: {}: rigid sliders of a rig whose bones are not", path.string(), kSlidersExtension));
-  return out;
+  return sliders_of(*found, rig.bone_count(), path.string());
 }
 
 }  // namespace sinew

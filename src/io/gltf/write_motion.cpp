@@ -135,10 +135,10 @@ std::vector<Clip> clips_of(const Rig& rig) {
 }
 
 bool has_hierarchy(const Rig& rig) {
-  if (!rig.jointed) return false;
   std::vector<bool> holds(rig.bone_count(), false);
   for (const Bone& bone : rig.bones)
     if (bone.parent >= 0) holds[static_cast<std::size_t>(bone.parent)] = true;
+  if (std::find(holds.begin(), holds.end(), true) == holds.end()) return false;
   for (std::size_t f = 0; f < rig.frame_count(); ++f)
     for (std::size_t b = 0; b < rig.bone_count(); ++b) {
       if (!holds[b] || rig.transforms == Transforms::rigid) continue;

@@ -32,8 +32,8 @@ struct BoneTracks {
 /// frames.
 std::vector<Clip> clips_of(const Rig& rig);
 
-/// True when the rig's parents can be written as a node hierarchy: a jointed rig whose parents are well enough
-/// conditioned in every frame to express their children in.
+/// True when the rig's parents can be written as a node hierarchy: there are some, and they are well enough conditioned
+/// in every frame to express their children in. Joints need not hold: children then have tracks of translations.
 bool has_hierarchy(const Rig& rig);
 
 /// Rest place of a bone's node relative to the node that holds it.

@@ -5,7 +5,8 @@ import { BufferAttribute, BufferGeometry, DynamicDrawUsage, Group, LineBasicMate
 const NAME = 'SINEW_bounds';
 const NODE = 6;    // integers of a node: right child, first triangle, triangles, first follow, follows, convex
 const FOLLOW = 8;  // floats of a follow: weight, spread, middle, half size
-const FEW = 12;    // follows up to which the second bound is looked at
+const FEW = 12;    // follows up to which it is enough to add up what each may do
+const SOME = 24;   // and up to which that they share a vertex is looked at
 
 /** { clips, tree } of a parsed file, or null where it has none or they do not fit the model. */
 export async function readBounds(gltf, model) {
@@ -60,6 +61,22 @@ function reach(m, axis, box, at) {
   return [middle, half];
 }
 
+/** The most that weights of a total of 0 can add up: bones { high, low, more, less }, in the orders in which they gain and lose. */
+function mostOf(gain, loss, by) {
+  let [sum, left, i, j] = [0, 1, 0, 0];
+  let [more, less] = [gain[0].more, loss[0].less];
+  while (left > 0 && by(gain[i], loss[j]) > 0) {
+    const mass = Math.min(left, more, less);
+    sum += mass * by(gain[i], loss[j]);
+    [left, more, less] = [left - mass, more - mass, less - mass];
+    if (more <= 0 && ++i === gain.length) break;
+    if (less <= 0 && ++j === loss.length) break;
+    if (more <= 0) ({ more } = gain[i]);
+    if (less <= 0) ({ less } = loss[j]);
+  }
+  return sum;
+}
+
 /** The box of a node in the pose of the model, low and high: nothing that it holds is outside. */
 export function posedBox(model, n) {
   const { nodes, boxes, bones, follows, shifts, corrections } = model.bounds.tree;
@@ -80,21 +97,31 @@ export function posedBox(model, n) {
       out[3 + k] = Math.max(...spans.map(([middle, half]) => middle + half));
     }
   }
-  if (convex && count > FEW) return out;
+  const posed = out[3] - out[0] + out[4] - out[1] + out[5] - out[2];
+  const isLoose = posed > 4 * (boxes[NODE * n + 3] + boxes[NODE * n + 4] + boxes[NODE * n + 5]);
+  if (convex && (count > SOME || (count > FEW && !isLoose))) return out;
   // Moved by the mean of its bones, and by what each differs from that as far as weights vary.
   const mean = new Float64Array(12);
   for (const i of all) matrix(i).forEach((x, e) => { mean[e] += follows[FOLLOW * i] * x; });
   const box = shifted(boxes, NODE * n);
   for (let k = 0; k < 3; ++k) {
-    let [middle, wide] = reach(mean, k, box, 0);
-    for (const i of all) {
-      const spread = follows[FOLLOW * i + 1];
-      if (!(spread > 0)) continue;
-      const [away, half] = reach(matrix(i).map((x, e) => x - mean[e]), k, box, 0);
-      wide += spread * (Math.abs(away) + half);
+    const [middle, wide] = reach(mean, k, box, 0);
+    let apart = 0;
+    const away = all.map((i) => {
+      const [weight, spread] = follows.subarray(FOLLOW * i, FOLLOW * i + 2);
+      const [at, half] = reach(matrix(i).map((x, e) => x - mean[e]), k, box, 0);
+      apart += spread * (Math.abs(at) + half);
+      return { high: at + half, low: at - half, more: spread, less: Math.min(spread, weight + 1e-6) };
+    });
+    let [down, up] = [apart, apart];
+    if (convex && count > FEW && count <= SOME) {
+      const byHigh = [...away].sort((a, b) => b.high - a.high);
+      const byLow = [...away].sort((a, b) => a.low - b.low);
+      down = Math.min(down, mostOf(byLow, byHigh, (more, less) => less.high - more.low));
+      up = Math.min(up, mostOf(byHigh, byLow, (more, less) => more.high - less.low));
     }
-    out[k] = Math.max(out[k], middle - wide);
-    out[3 + k] = Math.min(out[3 + k], middle + wide);
+    out[k] = Math.max(out[k], middle - wide - down);
+    out[3 + k] = Math.min(out[3 + k], middle + wide + up);
   }
   return out;
 }
