@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -14,6 +13,7 @@
 #include "io/alembic/mesh.h"
 #include "io/alembic/scene.h"
 #include "io/corner_values.h"
+#include "io/frame_choice.h"
 #include "sinew/core/error.h"
 #include "sinew/io/alembic.h"
 
@@ -142,30 +142,9 @@ Timeline make_timeline(const Archive& archive, Placement& placement, const std::
   return timeline;
 }
 
-/// Frames of the timeline that the options ask for.
-std::vector<std::size_t> kept_frames(const Archive& archive, const Timeline& timeline, const ReadOptions& options) {
-  const std::size_t count = timeline.times.size();
-  const std::size_t last = std::min(options.last_frame, count);
-  if (options.frame_step == 0 || options.first_frame >= last)
-    throw Error(ErrorKind::usage, fmt::format("{}: frames {}:{}:{} of {} select nothing", archive.container().name(),
-                                              options.first_frame, last, options.frame_step, count));
-  std::vector<std::size_t> frames;
-  for (std::size_t f = options.first_frame; f < last; f += std::min(options.frame_step, last - f)) frames.push_back(f);
-  return frames;
-}
-
-/// The number of the rest frame, when the options give one. Where the option names a file, the caller reads it.
-std::optional<std::size_t> rest_number(const ReadOptions& options) {
-  std::size_t frame = 0;
-  const char* end = options.rest.data() + options.rest.size();
-  const auto [stop, failure] = std::from_chars(options.rest.data(), end, frame);
-  if (options.rest.empty() || failure != std::errc() || stop != end) return std::nullopt;
-  return frame;
-}
-
 /// The moment whose pose, transforms and attributes become the rest mesh.
 Moment rest_moment(const Archive& archive, const Timeline& timeline, const ReadOptions& options) {
-  const std::size_t frame = rest_number(options).value_or(0);
+  const std::size_t frame = rest_frame_number(options.rest).value_or(0);
   if (frame >= timeline.times.size())
     throw Error(ErrorKind::usage, fmt::format("{}: rest frame {}, there are {}", archive.container().name(), frame,
                                               timeline.times.size()));
@@ -286,7 +265,7 @@ Sequence read_archive(ogawa::Source source, const ReadOptions& options) {
   Placement placement(archive, nodes);
   const Timeline timeline = make_timeline(archive, placement, meshes);
   const Moment rest = rest_moment(archive, timeline, options);
-  const std::vector<std::size_t> kept = kept_frames(archive, timeline, options);
+  const std::vector<std::size_t> kept = kept_frames(archive.container().name(), timeline.times.size(), options);
   const std::size_t vertices = lay_out_vertices(archive, rest, options, meshes);
   if (kept.size() > options.max_bytes / (12 * vertices))
     archive.refuse(fmt::format("{} frames of {} vertices are more than the limit of {} bytes; choose fewer frames",
@@ -307,7 +286,7 @@ Sequence read_archive(ogawa::Source source, const ReadOptions& options) {
     MeshSource& mesh = meshes[i];
     const Eigen::Matrix4d& world = placement.world(mesh.index, rest.time, rest.tolerance);
     const std::span<float> points(sequence.rest.positions.data() + 3 * mesh.first_vertex, 3 * mesh.vertices);
-    if (!rest_number(options) && alembic::read_reference_pose(archive, mesh, rest, points)) {
+    if (!rest_frame_number(options.rest) && alembic::read_reference_pose(archive, mesh, rest, points)) {
       mesh.at_reference = true;
       if (!world.isIdentity(0)) transform(world, points);
       readers[i].forget();

@@ -2,12 +2,12 @@
 
 #include <Eigen/LU>
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "io/frame_choice.h"
 #include "io/skinned_scene.h"
 #include "io/usd/model.h"
 #include "io/usd/package.h"
@@ -20,26 +20,6 @@
 namespace sinew {
 namespace usd {
 namespace {
-
-/// The number of the rest frame, when the options give one. Options that name a file are for the caller to act on.
-std::optional<std::size_t> rest_number(const ReadOptions& options) {
-  std::size_t frame = 0;
-  const char* end = options.rest.data() + options.rest.size();
-  const auto [stop, failure] = std::from_chars(options.rest.data(), end, frame);
-  if (options.rest.empty() || failure != std::errc() || stop != end) return std::nullopt;
-  return frame;
-}
-
-/// Frames of the timeline that the options ask for.
-std::vector<std::size_t> kept_frames(const std::string& name, std::size_t count, const ReadOptions& options) {
-  const std::size_t last = std::min(options.last_frame, count);
-  if (options.frame_step == 0 || options.first_frame >= last)
-    throw Error(ErrorKind::usage, fmt::format("{}: frames {}:{}:{} of {} select nothing", name, options.first_frame,
-                                              last, options.frame_step, count));
-  std::vector<std::size_t> out;
-  for (std::size_t f = options.first_frame; f < last; f += std::min(options.frame_step, last - f)) out.push_back(f);
-  return out;
-}
 
 /// Positions of a part whose points move, at a time code; `out` has room for them.
 void read_points(const Layer& layer, const MeshPart& part, double code, float* out) {
@@ -100,7 +80,7 @@ Sequence read_frames(UsdScene& scene, const Fetch& fetch, const ReadOptions& opt
         fmt::format("{} frames of {} vertices are more than the limit of {} bytes; choose fewer "
                     "frames",
                     kept.size(), vertices, options.max_bytes));
-  if (const auto rest = rest_number(options)) {
+  if (const auto rest = rest_frame_number(options.rest)) {
     if (*rest >= timeline.frames.size())
       throw Error(ErrorKind::usage,
                   fmt::format("rest frame {}: {} has {} frames, counted from 0", *rest, name, timeline.frames.size()));

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <limits>
 #include <optional>
 
+#include "io/frame_choice.h"
 #include "io/frame_files.h"
 #include "io/sequence_times.h"
 #include "sinew/core/error.h"
@@ -255,7 +255,8 @@ std::string way_to_convert(const std::string& extension) {
 
 Loaded read_one(const fs::path& path, const ReadOptions& options) {
   if (is_folder(path)) return read_folder(path, options);
-  if (!is_there(path)) refuse(fmt::format("{}: no such file or folder", path.string()));
+  if (!is_there(path))
+    refuse(fmt::format("{}: no such file or folder", path.empty() ? "an empty name" : path.string()));
   const Format& format = format_of(path);
   if (format.read_sequence != nullptr) return {format.read_sequence(path, options), format.selects_frames};
   if (lower_extension(path) == ".bvh")
@@ -306,14 +307,6 @@ void set_rest_mesh(Sequence& sequence, const fs::path& path) {
       (rest.face_sizes != sequence.rest.face_sizes || rest.corners != sequence.rest.corners))
     refuse(fmt::format("{}: its faces are not those of {}", name, sequence.name));
   sequence.rest = std::move(rest);
-}
-
-/// The number in `rest` where it is one, and not the name of a file.
-std::optional<std::size_t> frame_number(const std::string& rest) {
-  std::size_t frame = 0;
-  const auto [end, status] = std::from_chars(rest.data(), rest.data() + rest.size(), frame);
-  if (status != std::errc{} || end != rest.data() + rest.size() || is_there(rest)) return std::nullopt;
-  return frame;
 }
 
 void keep_all_frames(ReadOptions& options) {
@@ -383,7 +376,7 @@ bool usable_for(FileUse use, const fs::path& path) {
 
 Sequence read_sequence(const std::vector<fs::path>& paths, const ReadOptions& options) {
   if (options.frame_step == 0) throw Error(ErrorKind::usage, "a frame step of 0, at least 1 is needed");
-  const std::optional<std::size_t> rest_frame = frame_number(options.rest);
+  const std::optional<std::size_t> rest_frame = rest_frame_number(options.rest);
   const bool reader_sets_rest = paths.size() == 1 && !is_folder(paths[0]) && format_of(paths[0]).selects_frames;
   const bool set_rest_here = rest_frame && !reader_sets_rest;
   ReadOptions loading = options;

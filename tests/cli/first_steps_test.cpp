@@ -102,6 +102,7 @@ TEST_F(FirstSteps, HelpIsNoWiderThanAHundredColumnsWithoutGaps) {
                                     "lod", "transfer", "edit", "bounds", "info", "convert", "view", "app", "crowd"}) {
     const std::string help = run({"help", command}).out;
     EXPECT_EQ(help.find("\n\n\n"), std::string::npos) << command;
+    EXPECT_NE(help.find("\nUsage: sinew " + command), std::string::npos) << help;
     std::istringstream lines(help);
     for (std::string line; std::getline(lines, line);) {
       const auto letters = std::count_if(line.begin(), line.end(),
@@ -116,6 +117,9 @@ TEST_F(FirstSteps, DefaultsAreShownAndNumbersOutOfRangeAreSaidInAFewWords) {
   const std::string help = run({"help", "solve"}).out;
   for (const char* word : {"How to solve it (ssdr)", "(balanced)", "(4; all with flats)", "(rigid; affine with"})
     EXPECT_NE(help.find(word), std::string::npos) << word << help;
+  EXPECT_NE(run({"help", "lod"}).out.find("This share of the triangles (0.5)"), std::string::npos);
+  EXPECT_NE(run({"help", "reduce"}).out.find("largest, smooth, geometry or poisson (geometry)"), std::string::npos);
+  EXPECT_NE(run({"help", "reduce"}).out.find("(required)"), std::string::npos);
   const Result zero = run({"solve", "walk.pc2", "-o", "r.glb", "--fps", "0"});
   EXPECT_EQ(zero.status, 2);
   EXPECT_LT(zero.err.size(), 160U) << zero.err;
@@ -125,6 +129,27 @@ TEST_F(FirstSteps, DefaultsAreShownAndNumbersOutOfRangeAreSaidInAFewWords) {
       EXPECT_NE(run({"help", command}).out.find(extension), std::string::npos) << command << extension;
 }
 
+TEST_F(FirstSteps, WhatAnOptionCannotTakeIsSaidWithWhatItCan) {
+  const auto refused = [&](const std::string& option, const std::string& value) {
+    return run({"solve", "walk.pc2", "-o", "r.glb", option, value}).err;
+  };
+  EXPECT_EQ(
+      refused("--quality", "goood"),
+      "sinew solve: --quality: fast, balanced or best is expected, not goood\n'sinew solve --help' lists what there "
+      "is\n");
+  EXPECT_NE(refused("--quality", "1").find("not 1"), std::string::npos);  // the number behind a word is no word
+  EXPECT_NE(refused("--bones", "0").find("--bones: 0 is not a whole number from 1 to 100000"), std::string::npos);
+  EXPECT_NE(refused("--bones", "99999999999").find("is not a whole number from 1"), std::string::npos);
+  EXPECT_NE(refused("--seed", "-1").find("--seed: -1 is not a number from 0 up"), std::string::npos);
+  EXPECT_NE(refused("--iterations", "2.5").find("--iterations: 2.5 is not a whole number"), std::string::npos);
+  EXPECT_NE(refused("--influences", "0").find("--influences: 0 is not a number from 1 up"), std::string::npos);
+  EXPECT_NE(refused("--memory-limit", "3X").find("--memory-limit 3X: expected"), std::string::npos);
+  EXPECT_NE(run({"solve", "walk.pc2", "--bones"}).err.find("--bones needs a value"), std::string::npos);
+  EXPECT_NE(run({"solve", "", "-o", "r.glb"}).err.find("an empty name: no such file"), std::string::npos);
+  const std::string unknown = run({"evaluate", "r.glb", "walk.pc2", "-o", "x"}).err;
+  EXPECT_EQ(unknown.find("did you mean"), std::string::npos) << unknown;  // no command is meant by -o
+}
+
 TEST_F(FirstSteps, ShellsCompleteCommandsAndOptions) {
   const std::string bash = run({"completion", "bash"}).out;
   write("complete.bash", bash + R"(
@@ -132,12 +157,16 @@ COMP_WORDS=(sinew sol) COMP_CWORD=1; _sinew; echo "1: ${COMPREPLY[@]}"
 COMP_WORDS=(sinew solve --max-) COMP_CWORD=2; _sinew; echo "2: ${COMPREPLY[@]}"
 COMP_WORDS=(sinew help ev) COMP_CWORD=2; _sinew; echo "3: ${COMPREPLY[@]}"
 COMP_WORDS=(sinew solve walk.o) COMP_CWORD=2; _sinew; echo "4: ${COMPREPLY[@]}"
+COMP_WORDS=(sinew solve --quality b) COMP_CWORD=3; _sinew; echo "5: ${COMPREPLY[@]}"
 )");
   const std::string command = "cd " + folder_.path().string() + " && bash complete.bash > completed";
   ASSERT_EQ(std::system(command.c_str()), 0);
-  EXPECT_EQ(text_of(folder_ / "completed"), "1: solve\n2: --max-error --max-bones\n3: evaluate\n4: walk.obj\n");
+  EXPECT_EQ(text_of(folder_ / "completed"),
+            "1: solve\n2: --max-error --max-bones\n3: evaluate\n4: walk.obj\n5: balanced best\n");
   EXPECT_NE(run({"completion", "zsh"}).out.find("'*--bones["), std::string::npos);
+  EXPECT_NE(run({"completion", "zsh"}).out.find(":value:(fast balanced best)"), std::string::npos);
   EXPECT_NE(run({"completion", "fish"}).out.find("-l bones -r"), std::string::npos);
+  EXPECT_NE(run({"completion", "fish"}).out.find("-l quality -x -a 'fast balanced best'"), std::string::npos);
   expect_refused(2, "SHELL", {"completion", "tcsh"});
 }
 
@@ -274,6 +303,7 @@ TEST_F(FirstSteps, TheAppIsWrittenOrItIsSaidHowToBuildIt) {
 TEST_F(FirstSteps, APageIsMadeOnlyOfWhatItCanShowAndAsSmallAsAsked) {
   write("broken.glb", "glTF\x02");
   expect_refused(3, "broken.glb", {"view", "broken.glb", "-o", "page.html"});
+  expect_refused(2, "-o page.txt: expected a name that ends in .html", {"view", "broken.glb", "-o", "page.txt"});
   if (!has_viewer()) GTEST_SKIP() << "the viewer is not built in";
   ASSERT_EQ(run({"solve", "walk.pc2", "-o", "r.glb", "--bones", "8"}).status, 0);
   const auto size_of = [&](std::vector<std::string> extra) {

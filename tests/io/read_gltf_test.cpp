@@ -168,6 +168,8 @@ TEST(ReadGltf, ClipsAreChosenByNameOrNumber) {
   EXPECT_EQ(bake(maker, options).frame_count(), 2U);
   options.clip = "c";
   test::expect_error(ErrorKind::input, "no animation 'c'; there are 0 'a', 1 'b'", [&] { bake(maker, options); });
+  test::animate(maker, "", 0, "translation", {0, 0.04F}, {0, 0, 0, 4, 0, 0});
+  test::expect_error(ErrorKind::input, "there are 0 'a', 1 'b', 2 without a name", [&] { bake(maker, options); });
 }
 
 TEST(ReadGltf, OfKeysAtTheSameTimeTheLastCountsWithAWarning) {

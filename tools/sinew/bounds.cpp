@@ -8,6 +8,7 @@
 #include "report.h"
 #include "sinew/core/bounds.h"
 #include "sinew/core/error.h"
+#include "text_options.h"
 
 namespace sinew::tool {
 namespace {
@@ -86,7 +87,7 @@ void add_bounds(CLI::App& app) {
   command.add_option("RIG", request->rig, "A skinned model, " + rig_inputs())->required();
   command.add_option("-o,--output", request->output, "Write the rig with its boxes and its tree (.glb)");
   add_write_options(command, request->write);
-  command.add_option("--threads", request->threads, "Threads (all cores)")->check(CLI::Range(0, 4096));
+  command.add_option("--threads", request->threads, "Threads (all cores)")->check(in_range(0, 4096));
   command.add_flag("--json", request->json, "Print everything as JSON");
   command.footer(R"(
 Prints the box of the rest pose and of every clip, at its keys and half-way between them: what an engine needs to cull

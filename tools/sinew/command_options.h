@@ -32,4 +32,13 @@ inline std::vector<std::string> spellings(const CLI::Option& option) {
   return out;
 }
 
+/// What an option is for, with its default where its text does not name it.
+inline std::string explanation_of(const CLI::Option& option) {
+  const std::string text = option.get_description();
+  if (option.get_required() && !option.get_positional()) return text + " (required)";
+  const std::string usual = option.get_default_str();
+  const bool told = usual.empty() || !takes_value(option) || text.find('(' + usual) != std::string::npos;
+  return told ? text : text + " (" + usual + ')';
+}
+
 }  // namespace sinew::tool

@@ -139,7 +139,7 @@ void add_compress(CLI::App& app) {
       command.add_option("--blends-per-vertex", options.blends_per_vertex, "Blends per vertex over both layers")
           ->capture_default_str();
   auto* const bones = command.add_option("--virtual-bones", options.virtual_bones, "Number of virtual bones")
-                          ->check(CLI::Range(2, 1 << 30));
+                          ->check(in_range(2, 1 << 30));
   auto* const error =
       command
           .add_option("--max-error", request->max_error,
@@ -148,19 +148,19 @@ void add_compress(CLI::App& app) {
   blends->excludes(bones)->excludes(error);
   bones->excludes(error);
   command.add_option("--virtual-per-vertex", options.virtual_per_vertex, "Virtual bones per vertex")
-      ->check(CLI::Range(2, 4))
+      ->check(in_range(2, 4))
       ->capture_default_str();
   command
       .add_option("--bones-per-virtual", options.masters_per_virtual,
                   "Most bones of a virtual bone (as many as a vertex has on average)")
-      ->check(CLI::Range(1, 65536));
+      ->check(in_range(1, 65536));
   command.add_flag(
       "--keep-motion", options.keep_motion,
       "With --examples: leave the bones' motion as it is (it is fitted anew where bones are free and affine)");
   command.add_flag("--force", request->force, "Compress also what follows few bones already");
   command.add_flag("--pack", request->write.pack, "16 bits per number, compressed");
   add_write_options(command, request->write);
-  command.add_option("--threads", options.threads, "Threads (all cores)")->check(CLI::Range(0, 4096));
+  command.add_option("--threads", options.threads, "Threads (all cores)")->check(in_range(0, 4096));
   command.add_flag("--json", request->json, "Print everything as JSON");
   command.footer(R"(
 Method: docs/algorithms/two_layer.md. File: docs/formats.md. Formats that have no place for two layers get the weights that

@@ -99,10 +99,9 @@ void add_convert(CLI::App& app) {
   request->inputs = add_sequence_inputs(command);
   add_paging_options(command, *request->inputs);
   command
-      .add_option("-o,--output", request->output,
-                  fmt::format("What to write: {}, {}, .exr (texture) or a folder (no extension) of OBJ files",
-                              fmt::join(extensions_for(FileUse::write_sequence), ", "),
-                              fmt::join(extensions_for(FileUse::write_rig), ", ")))
+      .add_option(
+          "-o,--output", request->output,
+          fmt::format("What to write: {}, .exr (texture) or a folder (no extension) of OBJ files", convert_outputs()))
       ->required();
   add_write_options(command, request->write);
   add_texture_options(command, request->texture);

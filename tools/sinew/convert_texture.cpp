@@ -15,7 +15,7 @@ void add_texture_options(CLI::App& command, TextureRequest& request) {
   command.add_flag("--positions", request.options.positions,
                    ".exr: positions and normals of vertices instead of bones");
   command.add_option("--precision", request.precision, ".exr: half or float; auto: half where that is enough")
-      ->check(CLI::IsMember({"auto", "half", "float"}).description(""))
+      ->check(word_of({"auto", "half", "float"}))
       ->capture_default_str();
   command
       .add_option("--max-error", request.options.max_error,
@@ -23,7 +23,7 @@ void add_texture_options(CLI::App& command, TextureRequest& request) {
       ->check(not_negative)
       ->capture_default_str();
   command.add_option("--max-width", request.options.max_width, ".exr: texels in a row at most")
-      ->check(CLI::Range(1, 65536).description(""))
+      ->check(in_range(1, 65536))
       ->capture_default_str();
 }
 

@@ -64,14 +64,14 @@ void add_correct(CLI::App& app) {
   command.add_option("-o,--output", request->output, "The corrected rig to write, " + rig_outputs())->required();
   add_write_options(command, request->write);
   auto* const rank =
-      command.add_option("--rank", request->options.rank, "How many corrections (10)")->check(CLI::Range(0, 1000));
+      command.add_option("--rank", request->options.rank, "How many corrections (10)")->check(in_range(0, 1000));
   command.add_option("--max-error", request->options.max_error, "Instead: as few as reach this E_RMS")
       ->check(above_zero)
       ->excludes(rank);
   command.add_option("--iterations", request->options.iterations, "At most this many rounds in the pose (20)")
-      ->check(CLI::Range(0, 10000));
-  command.add_option("--seed", request->options.seed, "Seed of the randomised SVD (1)");
-  command.add_option("--threads", request->options.threads, "Threads (all cores)")->check(CLI::Range(0, 4096));
+      ->check(in_range(0, 10000));
+  command.add_option("--seed", request->options.seed, "Seed of the randomised SVD (1)")->check(not_negative);
+  command.add_option("--threads", request->options.threads, "Threads (all cores)")->check(in_range(0, 4096));
   command.add_flag("--json", request->json, "Print everything as JSON");
   command.footer(sequence_help() + R"(
 Corrections are written as morph targets with animated weights, which every player of glTF shows.

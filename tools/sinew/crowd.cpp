@@ -65,9 +65,9 @@ void print_report(const CrowdRequest& request, const std::vector<CrowdCharacter>
 }
 
 void run(CrowdRequest request) {
-  check_outputs({{"-o", request.output, OutputKind::other}}, request.rigs);
+  check_outputs({{"-o", request.output, OutputKind::page}}, request.rigs);
   request.options.precision = texel_precision(request.precision);
-  request.options.max_bytes = static_cast<std::size_t>(parse_size(request.max_size));
+  request.options.max_bytes = static_cast<std::size_t>(parse_size("--max-size", request.max_size));
   request.options.name = request.output.stem().string();
   std::vector<CrowdCharacter> characters;
   for (const std::filesystem::path& path : request.rigs) {
@@ -95,10 +95,10 @@ void add_crowd(CLI::App& app) {
       ->expected(1, -1);
   command.add_option("-o,--output", request->output, "The page to write")->required();
   command.add_option("--count", request->options.count, "Instances at first; a slider changes them")
-      ->check(CLI::Range(1, kMostInstances).description(""))
+      ->check(in_range(1, kMostInstances))
       ->capture_default_str();
   command.add_option("--precision", request->precision, "Transforms in half or float; auto: half where that is enough")
-      ->check(CLI::IsMember({"auto", "half", "float"}).description(""))
+      ->check(word_of({"auto", "half", "float"}))
       ->capture_default_str();
   command
       .add_option("--max-error", request->options.max_error,

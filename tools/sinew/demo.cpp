@@ -13,6 +13,7 @@
 #include "sinew/make/character.h"
 #include "sinew/view/page.h"
 #include "solve.h"
+#include "text_options.h"
 
 namespace sinew::tool {
 namespace {
@@ -92,12 +93,12 @@ void add_demo(CLI::App& app) {
   request->character.noise = 0.0005;
   command.add_option("-o,--output", request->folder, "Folder to write to, made if missing (demo)");
   command.add_option("--vertices", request->character.vertices, "Vertices of the creature (6000)")
-      ->check(CLI::Range(500, 5000000));
+      ->check(in_range(500, 5000000));
   command.add_option("--frames", request->frames, "Instead: only write so many frames, as creature.pc2, of any size")
-      ->check(CLI::Range(2, 1000000));
-  command.add_option("--bones", request->bones, "Bones to find (28)")->check(CLI::Range(1, 1000));
-  command.add_option("--seed", request->character.seed, "Another seed is another creature (1)");
-  command.add_option("--threads", request->character.threads, "Threads (all cores)")->check(CLI::Range(0, 4096));
+      ->check(in_range(2, 1000000));
+  command.add_option("--bones", request->bones, "Bones to find (28)")->check(in_range(1, 1000));
+  command.add_option("--seed", request->character.seed, "Another seed is another creature (1)")->check(not_negative);
+  command.add_option("--threads", request->character.threads, "Threads (all cores)")->check(in_range(0, 4096));
   command.footer(R"(Writes DIR/rig.glb, DIR/report.json and, where the viewer was built, DIR/index.html.
 
 Examples:

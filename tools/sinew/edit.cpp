@@ -85,15 +85,15 @@ void add_edit(CLI::App& app) {
   command.add_option("-o,--output", request->output, "The rig to write, " + rig_outputs())->required();
   add_write_options(command, request->write);
   command.add_option("--joints", request->options.follow, "How much of the move around them joints make, 0 to 1")
-      ->check(CLI::Range(0.0, 1.0).description(""))
+      ->check(in_range(0.0, 1.0))
       ->capture_default_str();
   command.add_option("--reach", request->options.reach, "What is around a joint, as a share of the diagonal")
       ->check(above_zero)
       ->capture_default_str();
   command.add_option("--corrections", request->corrections, "keep, drop, or rescale with the surface")
-      ->check(CLI::IsMember({"keep", "drop", "rescale"}).description(""))
+      ->check(word_of({"keep", "drop", "rescale"}))
       ->capture_default_str();
-  command.add_option("--threads", request->threads, "Threads (all cores)")->check(CLI::Range(0, 4096));
+  command.add_option("--threads", request->threads, "Threads (all cores)")->check(in_range(0, 4096));
   command.add_flag("--json", request->json, "Print everything as JSON");
   command.footer(R"(
 'sinew convert RIG -o FOLDER' writes FOLDER/rest.obj to edit. A mesh with other faces (subdivided, re-meshed) takes its

@@ -14,6 +14,7 @@
 #include "sinew/evaluate/skeleton_match.h"
 #include "sinew/evaluate/sted.h"
 #include "sinew/evaluate/vertex_match.h"
+#include "text_options.h"
 
 namespace sinew::tool {
 namespace {
@@ -190,8 +191,8 @@ void add_evaluate(CLI::App& app) {
   add_paging_options(command, *request->inputs);
   command.add_option("--truth", request->truth,
                      "A known rig of the same mesh, or a folder with its truth_weights.npy and "
-                     "truth_transforms.npy:\ncompare joints, weights and transforms");
-  command.add_option("--threads", request->threads, "Threads (all cores)")->check(CLI::Range(0, 4096));
+                     "truth_transforms.npy: compare joints, weights and transforms");
+  command.add_option("--threads", request->threads, "Threads (all cores)")->check(in_range(0, 4096));
   auto* const json = command.add_flag("--json", request->json, "Print everything as JSON, errors per frame included");
   command.add_flag("--per-vertex", request->per_vertex, "With --json: errors per vertex too")->needs(json);
   command.footer(sequence_help() + R"(

@@ -27,7 +27,7 @@ std::string man_of(const CLI::App& command) {
     const std::vector<std::string> words = spellings(*option);
     const std::string name = words.empty() ? option->get_name() : fmt::format("{}", fmt::join(words, ", "));
     const std::string value = !words.empty() && takes_value(*option) ? " \\fIVALUE\\fR" : "";
-    out += fmt::format(".TP\n.B {}{}\n{}\n", troff(name), value, troff(option->get_description()));
+    out += fmt::format(".TP\n.B {}{}\n{}\n", troff(name), value, troff(explanation_of(*option)));
   }
   const std::string footer = command.get_footer();
   return out + fmt::format(".PP\n.nf\n{}\n.fi\n", troff(footer));

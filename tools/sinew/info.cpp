@@ -66,8 +66,11 @@ void print_facts(const Json& facts) {
     line("  piece", alike == 1 ? text(*first) : fmt::format("{} × {}", alike, text(*first)));
   }
   line("frames", fmt::format("{} ({} s)", facts["frames"].get<std::size_t>(), short_number(number("seconds"))));
-  for (const Json& clip : facts["clips"])
-    line("  clip", fmt::format("{} ({} frames)", clip["name"].get<std::string>(), clip["frames"].get<std::size_t>()));
+  for (const Json& clip : facts["clips"]) {
+    const auto frames = clip["frames"].get<std::size_t>();
+    line("  clip",
+         fmt::format("{} ({} {})", clip["name"].get<std::string>(), frames, frames == 1 ? "frame" : "frames"));
+  }
   if (facts.contains("bones")) {
     line("bones", fmt::format("{}, {}{}", facts["bones"].get<std::size_t>(), facts["transforms"].get<std::string>(),
                               facts["skeleton"].get<bool>() ? ", a skeleton" : ""));

@@ -93,7 +93,7 @@ void add_paging_options(CLI::App& command, SequenceInputs& inputs) {
 }
 
 double memory_of(const SequenceInputs& inputs) {
-  if (!inputs.memory_limit.empty()) return static_cast<double>(parse_size(inputs.memory_limit));
+  if (!inputs.memory_limit.empty()) return static_cast<double>(parse_size("--memory-limit", inputs.memory_limit));
   const Ranks* const ranks = inputs.read.paging.ranks;
   return 0.8 * static_cast<double>(physical_memory()) / (ranks != nullptr ? ranks->on_this_machine() : 1);
 }

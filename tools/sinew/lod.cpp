@@ -120,32 +120,32 @@ void add_lod(CLI::App& app) {
   command.add_option("-o,--output", request->output, "The rig to write, " + rig_outputs())->required();
   add_write_options(command, request->write);
   auto* const triangles = command.add_option("--triangles", request->options.triangles, "Triangles of the first level")
-                              ->check(CLI::Range(1, 1000000000).description(""));
+                              ->check(in_range(1, 1000000000));
   auto* const error = command
                           .add_option("--error", request->options.max_error,
                                       "As few as keep every part of the surface within this % of the diagonal")
                           ->check(above_zero)
                           ->excludes(triangles);
   command.add_option("--ratio", request->options.ratio, "This share of the triangles")
-      ->check(CLI::Range(0.0, 1.0).description(""))
+      ->check(in_range(0.0, 1.0))
       ->capture_default_str()
       ->excludes(triangles)
       ->excludes(error);
   command
       .add_option("--levels", request->options.levels,
                   "How many levels, each with half the triangles (or twice the error) of the one before")
-      ->check(CLI::Range(1, 16).description(""))
+      ->check(in_range(1, 16))
       ->capture_default_str();
   command.add_flag("--separate", request->separate,
                    "Write every level to a file of its own: OUT-1.glb, OUT-2.glb, ...");
   command.add_option("--quadric-frames", request->options.frames, "How many frames to look at; 0: the rest pose alone")
-      ->check(CLI::Range(0, 1000).description(""))
+      ->check(in_range(0, 1000))
       ->capture_default_str();
   command.add_option("--attributes", request->options.attributes, "How much textures, colours and given normals count")
       ->check(not_negative)
       ->capture_default_str();
   command.add_flag("--no-distance", request->no_distance, "Do not measure how far the levels are from the rig");
-  command.add_option("--threads", request->options.threads, "Threads (all cores)")->check(CLI::Range(0, 4096));
+  command.add_option("--threads", request->options.threads, "Threads (all cores)")->check(in_range(0, 4096));
   command.add_flag("--json", request->json, "Print everything as JSON");
   command.footer(R"(
 Several levels go into one .glb: the rig as it was, and the levels behind it (MSFT_lod). docs/algorithms/rework.md

@@ -12,6 +12,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "command_options.h"
 #include "commands.h"
 #include "interrupt.h"
 #include "processes.h"
@@ -54,7 +55,8 @@ class HelpFormatter : public CLI::Formatter {
     for (std::string line; std::getline(help, line);) {
       const std::string before = lines.empty() ? "" : lines.back();
       if (line.empty() && before.empty()) continue;  // one empty line is enough between groups
-      const bool flows = columns(before) > 80 && before.front() != ' ' && !line.empty() && line.front() != ' ';
+      const bool flows = columns(before) > 80 && before.front() != ' ' && !line.empty() && line.front() != ' ' &&
+                         line.rfind("Usage: ", 0) != 0;
       if (flows)
         lines.back() += ' ' + line;
       else
@@ -69,6 +71,9 @@ class HelpFormatter : public CLI::Formatter {
     const std::string type = option->get_type_name();
     const bool number = type.rfind("INT", 0) == 0 || type.rfind("UINT", 0) == 0;
     return number ? " N" : type.rfind("FLOAT", 0) == 0 ? " X" : " TEXT";
+  }
+  std::string make_option_desc(const CLI::Option* option) const override {
+    return sinew::tool::explanation_of(*option);
   }
 };
 
@@ -108,14 +113,35 @@ std::size_t edit_distance(const std::string& a, const std::string& b) {
 /// The command or option that `word` was probably meant to be; empty if there is none.
 std::string meant(const CLI::App& app, const CLI::App& command, const std::string& word) {
   std::vector<std::string> known;
-  for (const CLI::Option* option : command.get_options())
-    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
-  for (const CLI::App* other : app.get_subcommands([](const CLI::App*) { return true; }))
-    known.push_back(other->get_name());
+  if (word.rfind('-', 0) == 0) {
+    for (const CLI::Option* option : command.get_options())
+      for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+  } else {
+    for (const CLI::App* other : app.get_subcommands([](const CLI::App*) { return true; }))
+      known.push_back(other->get_name());
+  }
   std::string best;
-  for (const std::string& name : known)
-    if (edit_distance(word, name) < (best.empty() ? std::size_t{3} : edit_distance(word, best))) best = name;
+  std::size_t least = std::min<std::size_t>(3, word.size() / 2 + 1);  // most of the word has to be there
+  for (const std::string& name : known) {
+    const std::size_t distance = edit_distance(word, name);
+    if (distance >= least) continue;
+    least = distance;
+    best = name;
+  }
   return best;
+}
+
+/// CLI11's sentence, but for those that speak of types.
+std::string sentence_of(const CLI::ParseError& error) {
+  const std::string text = error.what();
+  if (error.get_name() == "ArgumentMismatch" && text.find(" required ") != std::string::npos)
+    return text.substr(0, text.find(':')) + " needs a value";
+  const std::string unreadable = "Could not convert: ";  // OPTION = VALUE
+  const std::size_t equals = text.find(" = ");
+  if (text.rfind(unreadable, 0) == 0 && equals != std::string::npos)
+    return fmt::format("{}: {} is not a whole number", text.substr(unreadable.size(), equals - unreadable.size()),
+                       text.substr(equals + 3));
+  return text;
 }
 
 /// What was wrong with the command line, in one sentence, and where to look. An unknown word is named first: it is
@@ -126,7 +152,7 @@ void print_usage_error(const CLI::App& app, const CLI::ParseError& error) {
   const std::string name = commands.empty() ? "sinew" : "sinew " + command.get_name();
   const std::vector<std::string> unknown = app.remaining(true);
   if (unknown.empty()) {
-    fmt::print(stderr, "{}: {}\n", name, error.what());
+    fmt::print(stderr, "{}: {}\n", name, sentence_of(error));
   } else {
     const std::string word = unknown.front().substr(0, unknown.front().find('='));
     const bool file =

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "inputs.h"
@@ -71,14 +72,17 @@ void check_extension(const Output& output) {
     refuse("a name that ends in " + rig_outputs());
   if (output.kind == OutputKind::frames && !output.path.extension().empty() && !fs::is_directory(output.path) &&
       !usable_for(FileUse::write_sequence, output.path) && !usable_for(FileUse::write_rig, output.path))
-    refuse(fmt::format("a name that ends in {}, {}, or a folder", list_for(FileUse::write_sequence),
-                       list_for(FileUse::write_rig)));
+    refuse(fmt::format("a name that ends in {}, or a folder", convert_outputs()));
 }
 
 void check_place(const Output& output) {
   const auto refuse = [&](const std::string& why) {
     throw Error(ErrorKind::output, fmt::format("{}: {}", output.path.string(), why));
   };
+  const std::string extension = lower_extension(output.path);
+  if (output.kind == OutputKind::page && extension != ".html" && extension != ".htm")
+    throw Error(ErrorKind::usage,
+                fmt::format("{} {}: expected a name that ends in .html", output.option, output.path.string()));
   const bool folder_allowed = output.kind == OutputKind::frames && output.path.extension().empty();
   if (!folder_allowed && fs::is_directory(output.path)) refuse("is a folder, a file name is expected");
   const fs::path folder = output.path.has_parent_path() ? output.path.parent_path() : ".";
@@ -120,6 +124,13 @@ void add_write_options(CLI::App& command, WriteOptions& options) {
                    fmt::format("Write bones that shear as pairs of nodes ({})", list_for(FileUse::bake_shear)));
   command.add_flag("--safe-names", options.safe_names,
                    "Names of letters, digits, _ and - only, for some engines (.glb)");
+}
+
+std::string convert_outputs() {
+  std::vector<std::string> all = extensions_for(FileUse::write_sequence);
+  for (const std::string& extension : extensions_for(FileUse::write_rig))
+    if (std::find(all.begin(), all.end(), extension) == all.end()) all.push_back(extension);
+  return fmt::format("{}", fmt::join(all, ", "));
 }
 
 std::string rig_outputs() {

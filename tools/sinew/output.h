@@ -22,6 +22,7 @@ namespace sinew::tool {
 enum class OutputKind {
   rig,     // an extension that a rig can be written to and read back from
   frames,  // an extension that frames can be written to, or a folder
+  page,    // .html or .htm
   other,   // any name
 };
 
@@ -49,6 +50,9 @@ struct ResultOptions {
 
 /// Adds --bake-shear to a command that writes a rig.
 void add_write_options(CLI::App& command, WriteOptions& options);
+
+/// Extensions that `convert` can write: of sequences and of rigs.
+std::string convert_outputs();
 
 /// The extensions that write_result can write to, for help texts.
 std::string rig_outputs();

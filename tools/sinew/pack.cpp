@@ -6,6 +6,7 @@
 #include "packing.h"
 #include "report.h"
 #include "sinew/evaluate/vertex_match.h"
+#include "text_options.h"
 
 namespace sinew::tool {
 namespace {
@@ -57,7 +58,7 @@ void add_pack(CLI::App& app) {
   command.add_flag("--only-two-layer", options.only_two_layer,
                    "Rest mesh, looks and two-layer model alone, for sinew's own players");
   command.add_flag("--safe-names", options.safe_names, "Names of letters, digits, _ and - only, for some engines");
-  command.add_option("--threads", options.threads, "Threads (all cores)")->check(CLI::Range(0, 4096));
+  command.add_option("--threads", options.threads, "Threads (all cores)")->check(in_range(0, 4096));
   command.add_flag("--json", request->json, "Print everything as JSON");
   command.footer(R"(
 The file needs EXT_meshopt_compression and KHR_mesh_quantization: docs/shipping.md says what that means for each engine.

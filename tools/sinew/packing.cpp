@@ -9,6 +9,7 @@
 #include "sinew/pack/engines.h"
 #include "sinew/refine/corrections.h"
 #include "sinew/refine/reduce.h"
+#include "text_options.h"
 
 namespace sinew::tool {
 namespace {
@@ -108,12 +109,12 @@ std::vector<CLI::Option*> add_packing_options(CLI::App& command, Packing& packin
   out.push_back(command.add_option(names.quality, packing.quality,
                                    "low, medium or high: 1.1, 1.02 or 1.005 of the rig's E_RMS; without examples "
                                    "0.05, 0.01 or 0.002 % of the diagonal"));
-  out.back()->check(CLI::IsMember({"low", "medium", "high"}).description(""))->capture_default_str();
+  out.back()->check(word_of({"low", "medium", "high"}))->capture_default_str();
   out.push_back(command.add_option(names.max_error, options.max_error, "E_RMS that the packed file may have"));
-  out.back()->check(CLI::PositiveNumber.description(""));
+  out.back()->check(above_zero);
   out.push_back(command.add_option("--target", packing.target,
                                    fmt::format("The engine whose limits to keep: {} (none)", one_of(engine_names()))));
-  out.back()->check(CLI::IsMember(engine_names()).description(""));
+  out.back()->check(word_of(engine_names()));
   out.push_back(command.add_flag("--lossless", options.lossless, "Reorder and compress only, every number as it is"));
   out.push_back(
       command.add_flag("--strip-textures", options.strip_textures, "Leave out images and what refers to them"));

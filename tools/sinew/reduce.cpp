@@ -10,6 +10,7 @@
 #include "sinew/core/error.h"
 #include "sinew/evaluate/errors.h"
 #include "sinew/refine/reduce.h"
+#include "text_options.h"
 
 namespace sinew::tool {
 namespace {
@@ -84,18 +85,18 @@ void add_reduce(CLI::App& app) {
   command.add_option("-o,--output", request->out, fmt::format("The rig to write, {}", rig_outputs()))->required();
   add_write_options(command, request->write);
   command.add_option("--influences", request->options.influences, "Influences per vertex")
-      ->check(CLI::Range(1, 65536))
+      ->check(in_range(1, 65536))
       ->capture_default_str();
   command.add_option("--method", request->method, "largest, smooth, geometry or poisson")->capture_default_str();
   command
       .add_option(
           "--refit", request->refit,
           "Fit weights and motion to what the rig did before: auto (where that lowers the error), always or never")
-      ->check(CLI::IsMember({"auto", "always", "never"}).description(""))
+      ->check(word_of({"auto", "always", "never"}))
       ->capture_default_str();
   command.add_option("--examples", request->examples,
                      "SEQUENCE that the rig was made from (what the rig itself poses)");
-  command.add_option("--threads", request->options.threads, "Threads (all cores)")->check(CLI::Range(0, 4096));
+  command.add_option("--threads", request->options.threads, "Threads (all cores)")->check(in_range(0, 4096));
   command.add_flag("--json", request->json, "Print everything as JSON");
   command.footer(R"(
 Methods: docs/algorithms/reduce.md. Where a sequence is at hand, solving it with fewer influences is better still:

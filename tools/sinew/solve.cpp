@@ -66,14 +66,15 @@ void add_rig_options(CLI::App& command, SolveArguments& arguments) {
   auto* const rig =
       command.add_option("--rig", arguments.rig_file, "A rig whose bones or weights to keep")->group(group);
   command
-      .add_option("--fit", request.fit,
-                  "What to fit: weights, motion, all or joints; the motion of a\nrig with joints is that of its joints "
-                  "unless --transforms is given")
-      ->check(CLI::IsMember({"weights", "motion", "all", "joints"}))
+      .add_option(
+          "--fit", request.fit,
+          "What to fit: weights, motion or all (all; weights with sma), or joints with --skeleton; the motion of a "
+          "rig with joints is that of its joints unless --transforms is given")
+      ->check(word_of({"weights", "motion", "all", "joints"}))
       ->needs(rig)
       ->group(group);
   command.add_option("--add-bones", request.add_bones, "Helper bones to add to it, or to a --skeleton")
-      ->check(CLI::Range(0, 1024))
+      ->check(in_range(0, 1024))
       ->group(group);
   command.add_option("--lock", request.lock, "A bone that keeps its motion, by name or number; may be repeated")
       ->needs(rig)
@@ -404,7 +405,7 @@ void add_solve(CLI::App& app, Ranks& ranks) {
   add_write_options(command, arguments->run.write);
   add_shared_options(command, arguments->run.request);
   command.add_option("--corrections", arguments->run.corrections, "Rank of corrections added to the rest pose (0)")
-      ->check(CLI::Range(0, 1000));
+      ->check(in_range(0, 1000));
   add_rig_options(command, *arguments);
   auto* const pack =
       command.add_flag("--pack", arguments->pack, "The smallest file for engines; so does each of the options below");
@@ -414,7 +415,7 @@ void add_solve(CLI::App& app, Ranks& ranks) {
   add_blendshape_options(command, arguments->blendshapes);
   arguments->owners = add_method_options(command, arguments->run.request);
   command.add_option("--normals", arguments->normals, "keep those of the input, smooth or flat (keep)")
-      ->check(CLI::IsMember({"keep", "smooth", "flat"}));
+      ->check(word_of({"keep", "smooth", "flat"}));
   command.add_option("--report", arguments->report, "Write everything known about the solve, as JSON");
   command.add_flag("--json", arguments->json, "Print that instead of the table");
   command.add_flag("--progress", arguments->run.progress_lines, "Say how far it is in lines on stderr, for programs");

@@ -117,7 +117,7 @@ void add_blendshape_options(CLI::App& command, BlendshapeArguments& arguments) {
                                      "influences); of other inputs every frame is a shape")
                            ->group(group);
   command.add_option("--sparsity", arguments.sparsity, "Share of all bones × sliders that is left out (0.9)")
-      ->check(CLI::Range(0.0, 0.999))
+      ->check(in_range(0.0, 0.999))
       ->needs(wanted)
       ->group(group);
   command.add_option("--sliders", arguments.map_file, "Write the map as NumPy arrays as well (.npz)")

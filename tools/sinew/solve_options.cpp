@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "sinew/core/error.h"
 #include "text_options.h"
@@ -11,10 +14,22 @@
 namespace sinew::tool {
 namespace {
 
-/// A check or transform of words for an enum; the help text names them itself.
+/// Words for the values of an enum, in the order of the help text, which names them itself.
 template <class Enum>
-CLI::Validator words(const std::map<std::string, Enum>& values) {
-  return CLI::CheckedTransformer(values).description("");
+CLI::Validator words(const std::vector<std::pair<std::string, Enum>>& values) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : values) names.push_back(name);
+  std::string all = fmt::format("{}", fmt::join(names, "|"));
+  return {[values, names](std::string& text) {
+            const std::string refusal = not_among(names, text);
+            for (const auto& [name, value] : values)
+              if (refusal.empty() && name == text) {
+                text = std::to_string(static_cast<int>(value));
+                break;
+              }
+            return refusal;
+          },
+          std::move(all)};
 }
 
 void add_ssdr(CLI::App& command, SolveRequest& request) {
@@ -28,13 +43,13 @@ void add_ssdr(CLI::App& command, SolveRequest& request) {
             own.laplacian = text == "graph" ? LaplacianKind::graph : LaplacianKind::rigidness;
           },
           "What --smoothness goes by: rigidness or graph (rigidness)")
-      ->check(CLI::IsMember({"rigidness", "graph"}));
+      ->check(word_of({"rigidness", "graph"}));
   command.add_flag("--rest-pose", own.rest_pose, "Move the rest pose as well");
 }
 
 void add_sma(CLI::App& command, SolveRequest& request) {
   command.add_option("--epsilon", request.sma.epsilon, "Rotation tolerance (0.05): larger, fewer bones")
-      ->check(CLI::Range(1e-6, 2.0));
+      ->check(in_range(1e-6, 2.0));
   command
       .add_option_function<std::string>(
           "--weights", [&request](const std::string& text) { set_sma_weights(text, request.sma); },
@@ -54,18 +69,18 @@ void add_flats(CLI::App& command, SolveRequest& request) {
   command
       .add_option("--outliers", own.outliers,
                   "Fraction of vertices that may lie beyond each facet of the simplex (chosen automatically)")
-      ->check(CLI::Range(0.0, 0.5));
+      ->check(in_range(0.0, 0.5));
   command.add_option("--quantile", own.quantile, "Fraction of the one-ring maps in the first start (0.5)")
-      ->check(CLI::Range(0.001, 1.0));
+      ->check(in_range(0.001, 1.0));
   command.add_option("--starts", request.starts, "At most this many starts (1; with --quality best 400)")
-      ->check(CLI::Range(1, 1000000));
+      ->check(in_range(1, 1000000));
   command.add_flag("--optimize-rest", own.optimize_rest, "Move the rest pose as well");
 }
 
 void add_skeleton(CLI::App& command, SolveRequest& request) {
   SkeletonOptions& own = request.skeleton;
   command.add_option("--clusters", own.clusters, "Rigid parts to start from, more than the skeleton needs (64)")
-      ->check(CLI::Range(1, 1000));
+      ->check(in_range(1, 1000));
   command
       .add_option("--detail", own.detail, "How many bones where their number is open: low, medium (default) or high")
       ->transform(words<Detail>({{"low", Detail::low}, {"medium", Detail::medium}, {"high", Detail::high}}))
@@ -97,16 +112,16 @@ bool depends_on_method(const std::string& name) {
 
 void add_shared_options(CLI::App& command, SolveRequest& request) {
   auto* const bones =
-      command.add_option("--bones", request.bones, "How many bones to ask for (20)")->check(CLI::Range(1, 100000));
+      command.add_option("--bones", request.bones, "How many bones to ask for (20)")->check(in_range(1, 100000));
   command.add_option("--max-error", request.max_error, "Instead: as few bones as reach this E_RMS")
       ->check(above_zero)
       ->excludes(bones);
   command.add_option("--min-bones", request.min_bones, "With --max-error: fewest bones tried (1)")
-      ->check(CLI::Range(1, 100000));
+      ->check(in_range(1, 100000));
   command
       .add_option("--max-bones", request.max_bones,
                   "With --max-error: most bones tried (128); a skeleton has at most this many")
-      ->check(CLI::Range(1, 100000));
+      ->check(in_range(1, 100000));
   command
       .add_option_function<std::string>(
           "--influences", [&request](const std::string& text) { request.influences = parse_influences(text); },
@@ -114,8 +129,8 @@ void add_shared_options(CLI::App& command, SolveRequest& request) {
       ->check([](const std::string& text) {
         try {
           parse_influences(text);
-        } catch (const Error& error) {
-          return std::string(error.what());
+        } catch (const Error&) {
+          return text + " is not a number from 1 up, nor 'all'";
         }
         return std::string();
       });
@@ -125,23 +140,26 @@ void add_shared_options(CLI::App& command, SolveRequest& request) {
           [&request](const std::string& text) {
             request.transforms = text == "rigid" ? Transforms::rigid : Transforms::affine;
           },
-          "rigid or affine bones (rigid; affine with kavan, sma, flats and\n--blendshapes)")
-      ->check(CLI::IsMember({"rigid", "affine"}));
+          "rigid or affine bones (rigid; affine with kavan, sma, flats and --blendshapes)")
+      ->check(word_of({"rigid", "affine"}));
   command
       .add_option_function<std::string>(
           "--start",
           [&request](const std::string& text) { request.start = text == "flats" ? Start::flats : Start::parts; },
           "Where bones start: parts that move rigidly, or flats (parts)")
-      ->check(CLI::IsMember({"parts", "flats"}));
+      ->check(word_of({"parts", "flats"}));
   command.add_flag_callback(
       "--skeleton",
       [&request, &command] {
         if (command.count("--method") == 0) request.method = "skeleton";
       },
       "Join the bones in a hierarchy: --method skeleton");
-  command.add_option("--smoothness", request.smoothness, "How much to smooth the weights over the surface")
+  command
+      .add_option("--smoothness", request.smoothness,
+                  "How much to smooth the weights over the surface (0; 1e-6 with skeleton)")
       ->check(not_negative);
-  command.add_option("--iterations", request.iterations, "At most this many iterations")->check(not_negative);
+  command.add_option("--iterations", request.iterations, "At most this many iterations (by method and quality)")
+      ->check(not_negative);
   command.add_option("--quality", request.quality, "fast, balanced or best (balanced)")
       ->transform(words<Quality>({{"fast", Quality::fast}, {"balanced", Quality::balanced}, {"best", Quality::best}}))
       ->default_str("balanced");
@@ -162,9 +180,9 @@ void add_shared_options(CLI::App& command, SolveRequest& request) {
         Device device;
         return set_device(text, device) ? std::string() : "auto, cpu, cuda or cuda:N is expected, not " + text;
       });
-  command.add_option("--seed", request.seed, "Seed of everything random (1)");
+  command.add_option("--seed", request.seed, "Seed of everything random (1)")->check(not_negative);
   command.add_option("--threads", request.threads, "Threads; the result does not depend on it (all cores)")
-      ->check(CLI::Range(0, 4096));
+      ->check(in_range(0, 4096));
 }
 
 OptionOwners add_method_options(CLI::App& command, SolveRequest& request) {
@@ -174,9 +192,7 @@ OptionOwners add_method_options(CLI::App& command, SolveRequest& request) {
     names.emplace_back(method.name);
     help += fmt::format("\n{}: {}", method.name, method.summary);
   }
-  command.add_option("--method", request.method, help)
-      ->check(CLI::IsMember(names).description(""))
-      ->default_str(request.method);
+  command.add_option("--method", request.method, help)->check(word_of(names))->default_str(request.method);
   OptionOwners owners;
   const std::vector<std::pair<std::string, void (*)(CLI::App&, SolveRequest&)>> rooms{
       {"ssdr", add_ssdr}, {"sma", add_sma}, {"flats", add_flats}, {"skeleton", add_skeleton}};

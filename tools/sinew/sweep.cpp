@@ -210,7 +210,7 @@ void add_sweep(CLI::App& app) {
       ->allow_extra_args(false);
   command.add_option("--points", request->points, "Marks for the first plot: a CSV file with the columns curve,x,y");
   command.add_option("--jobs", request->jobs, "Rows at the same time, one thread each (all cores)")
-      ->check(CLI::Range(0, 4096));
+      ->check(in_range(0, 4096));
   command.add_flag("--keep-rigs", request->keep_rigs, "Keep the rig of each row, in the folder rigs");
   command.add_flag("--json", request->json, "Print the rows as JSON");
   command.add_flag("--progress", request->progress_lines, "Say how far it is in lines on stderr, for programs");

@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <optional>
+#include <utility>
 
+#include "inputs.h"
 #include "sinew/core/error.h"
 
 namespace sinew::tool {
@@ -67,9 +70,38 @@ std::string not_negative(const std::string& text) {
   return number && *number >= 0 ? "" : fmt::format("{} is not a number from 0 up", text);
 }
 
-std::uint64_t parse_size(const std::string& text) {
+Check in_range(int least, int most) {
+  return [least, most](const std::string& text) {
+    int number = 0;
+    const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
+    const bool whole = failure == std::errc{} && end == text.data() + text.size();
+    if (whole && number >= least && number <= most) return std::string();
+    return fmt::format("{} is not a whole number from {} to {}", text, least, most);
+  };
+}
+
+Check in_range(double least, double most) {
+  return [least, most](const std::string& text) {
+    const std::optional<double> number = number_in(text);
+    if (number && *number >= least && *number <= most) return std::string();
+    return fmt::format("{} is not a number from {} to {}", text, least, most);
+  };
+}
+
+std::string not_among(const std::vector<std::string>& words, const std::string& text) {
+  if (std::find(words.begin(), words.end(), text) != words.end()) return "";
+  return fmt::format("{} is expected, not {}", one_of(words), text.empty() ? "nothing" : text);
+}
+
+CLI::Validator word_of(std::vector<std::string> words) {
+  std::string all = fmt::format("{}", fmt::join(words, "|"));
+  return {[words = std::move(words)](std::string& text) { return not_among(words, text); }, std::move(all)};
+}
+
+std::uint64_t parse_size(const std::string& option, const std::string& text) {
   const auto refuse = [&] {
-    throw Error(ErrorKind::usage, fmt::format("size {}: expected a number of bytes, or one with K, M, G or T", text));
+    throw Error(ErrorKind::usage,
+                fmt::format("{} {}: expected a number of bytes, or one with K, M, G or T", option, text));
   };
   double number = 0;
   const char* const end = text.data() + text.size();

@@ -71,11 +71,11 @@ void add_transfer(CLI::App& app) {
       ->check(above_zero)
       ->capture_default_str();
   command.add_option("--degrees", request->options.degrees, "and whose normal differs by at most this")
-      ->check(CLI::Range(0.0, 180.0).description(""))
+      ->check(in_range(0.0, 180.0))
       ->capture_default_str();
   command.add_option("--influences", request->options.influences, "Bones per vertex (as many as the rig has)")
-      ->check(CLI::Range(1, 65536));
-  command.add_option("--threads", request->options.threads, "Threads (all cores)")->check(CLI::Range(0, 4096));
+      ->check(in_range(1, 65536));
+  command.add_option("--threads", request->options.threads, "Threads (all cores)")->check(in_range(0, 4096));
   command.add_flag("--json", request->json, "Print everything as JSON");
   command.footer(R"(
 Vertices whose nearest point on the rig is too far off or faces another way get the smoothest weights over the mesh

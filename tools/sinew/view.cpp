@@ -112,8 +112,8 @@ void run(ViewRequest request) {
   std::vector<std::filesystem::path> inputs = files_named(request.against);
   inputs.push_back(request.model);
   if (!request.report.empty()) inputs.push_back(request.report);
-  check_outputs({{"-o", request.output, OutputKind::other}}, inputs);
-  const double most = request.max_size.empty() ? 0 : static_cast<double>(parse_size(request.max_size));
+  check_outputs({{"-o", request.output, OutputKind::page}}, inputs);
+  const double most = request.max_size.empty() ? 0 : static_cast<double>(parse_size("--max-size", request.max_size));
   std::vector<std::byte> glb = glb_of(request.model);
   PageOptions options;
   options.name = request.model.filename().string();

@@ -13,7 +13,7 @@ struct RigMatch {
   std::vector<int> partner;           // for each known bone the bone that has its weights most nearly, or -1
   double weight_error = 0;            // mean over vertices and known bones
   double transform_error = 0;         // mean over the 12·F entries of the known bones that have a partner
-  double vertex_transform_error = 0;  // mean over the 12·F entries of every vertex' blended transform
+  double vertex_transform_error = 0;  // mean over the 12·F entries of the blended transform of each vertex
 };
 
 /// Bones are paired one to one, so that the sum of squared differences of the weights is least; a known bone without a

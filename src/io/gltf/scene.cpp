@@ -255,7 +255,7 @@ std::vector<std::size_t> choose_animations(const Document& document, const ReadO
   for (std::size_t i = 0; i < count; ++i) {
     const std::string name = document.text(document.at("animations", i), "name");
     named = named || name == options.clip;
-    names += fmt::format("{}{} '{}'", names.empty() ? "" : ", ", i, name);
+    names += fmt::format("{}{} {}", names.empty() ? "" : ", ", i, name.empty() ? "without a name" : '\'' + name + '\'');
   }
   for (std::size_t i = 0; i < count; ++i) {
     const std::string name = document.text(document.at("animations", i), "name");

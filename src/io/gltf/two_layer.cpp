@@ -41,7 +41,7 @@ std::vector<float> motion_numbers(const Motion& motion) {
 }
 
 /// The extension as the file has it, read with care.
-struct Reader {
+struct ExtensionReader {
   const GltfExtension& extension;
   const std::string& name;
   Json json;
@@ -92,7 +92,7 @@ struct Reader {
   }
 };
 
-void read_plain(const Reader& reader, const PackedSizes& sizes, TwoLayer& model, Motion& motion) {
+void read_plain(const ExtensionReader& reader, const PackedSizes& sizes, TwoLayer& model, Motion& motion) {
   const std::size_t D = sizes.virtual_bones * static_cast<std::size_t>(sizes.masters_per_virtual);
   const std::size_t A = sizes.vertices * static_cast<std::size_t>(sizes.virtual_per_vertex);
   model.dictionary = {sizes.masters_per_virtual, reader.indices("dictionaryBones", D),
@@ -133,7 +133,7 @@ GltfExtension two_layer_extension(const Rig& rig, bool pack) {
 }
 
 void apply_two_layer_extension(const GltfExtension& extension, const std::string& name, Rig& rig) {
-  Reader reader{extension, name, parse_json(extension.json)};
+  ExtensionReader reader{extension, name, parse_json(extension.json)};
   if (!reader.json.is_object()) reader.refuse("is not an object");
   if (reader.json.value("version", Json()) != 1) reader.refuse("has a version that is not 1");
   const PackedSizes sizes{rig.vertex_count(),
