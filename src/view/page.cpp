@@ -77,11 +77,13 @@ std::string view_page(std::span<const std::byte> glb, const PageOptions& options
     append_model("sinew-model-" + std::to_string(facts["beside"].size()), rig.glb);
   }
   if (basis) {
-    for (const auto& [id, content] : {std::pair{"sinew-basis", kBasisProgram}, std::pair{"sinew-basis-wasm", kBasisWasm}}) {
+    const auto append_bytes = [&](std::string_view id, std::string_view bytes) {
       std::string text;
-      append_base64(text, std::as_bytes(std::span(content)));
+      append_base64(text, std::as_bytes(std::span(bytes)));
       append_element(data, id, "text/plain", text);
-    }
+    };
+    append_bytes("sinew-basis", kBasisProgram);
+    append_bytes("sinew-basis-wasm", kBasisWasm);
   }
   append_element(data, "sinew-data", "application/json", json_for_html(facts));
 
