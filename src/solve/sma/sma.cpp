@@ -328,7 +328,7 @@ Rig solve_sma(const Sequence& sequence, const SmaOptions& options, FitReport& re
   if (triangles.corners.empty())
     throw Error(ErrorKind::input, fmt::format("{}: no triangle keeps an area in every frame; sma needs them for bones",
                                               sequence.name.empty() ? "sequence" : sequence.name));
-  if (!tell(progress, "rotations", 1)) throw Error(ErrorKind::interrupted, "interrupted before the mean shift");
+  if (!tell(progress, "mean shift", 0)) throw Error(ErrorKind::interrupted, "interrupted during the mean shift");
   Cores cores;
   if (resumes(options.checkpoint, kRefitPhase)) {
     cores = saved_cores(triangles.corners.size(), options.checkpoint->finished, "");
