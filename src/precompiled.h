@@ -20,3 +20,5 @@
 #include <span>
 #include <string>
 #include <vector>
+
+#include "core/eigen_kernels.h"

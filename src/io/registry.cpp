@@ -442,6 +442,7 @@ std::vector<fs::path> files_written(const fs::path& path) {
 }
 
 bool same_file(const fs::path& a, const fs::path& b) {
+  if (a.empty() || b.empty()) return false;  // no file, and no path can be made absolute from it
   std::error_code failure;
   const bool same = fs::equivalent(a, b, failure);
   if (!failure) return same;

@@ -2,6 +2,7 @@
 
 #include <Eigen/Cholesky>
 #include <Eigen/Eigenvalues>
+#include <Eigen/LU>
 #include <Eigen/QR>
 #include <utility>
 
@@ -76,8 +77,15 @@ Eigen::Vector3d solve_symmetric(const Eigen::Matrix3d& A, const Eigen::Vector3d&
 Eigen::Matrix3d solve_symmetric(const Eigen::Matrix3d& A, const Eigen::Matrix3d& B) {
   return A.ldlt().solve(B);
 }
+Eigen::Matrix3Xd solve_symmetric(const Eigen::Matrix3d& A, const Eigen::Matrix3Xd& B) {
+  return A.ldlt().solve(B);
+}
 Eigen::Vector4d solve_symmetric(const Eigen::Matrix4d& A, const Eigen::Vector4d& b) {
   return A.ldlt().solve(b);
+}
+
+Eigen::VectorXd solve_general(const Eigen::MatrixXd& A, const Eigen::VectorXd& b) {
+  return A.partialPivLu().solve(b);
 }
 
 }  // namespace sinew

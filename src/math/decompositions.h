@@ -56,6 +56,10 @@ Eigen::Vector3d solve_definite(const Eigen::Matrix3d& A, const Eigen::Vector3d& 
 Eigen::VectorXd solve_symmetric(const Eigen::MatrixXd& A, const Eigen::VectorXd& b);
 Eigen::Vector3d solve_symmetric(const Eigen::Matrix3d& A, const Eigen::Vector3d& b);
 Eigen::Matrix3d solve_symmetric(const Eigen::Matrix3d& A, const Eigen::Matrix3d& B);
+Eigen::Matrix3Xd solve_symmetric(const Eigen::Matrix3d& A, const Eigen::Matrix3Xd& B);
 Eigen::Vector4d solve_symmetric(const Eigen::Matrix4d& A, const Eigen::Vector4d& b);
+
+/// x of A x = b for any invertible A, by LU with rows exchanged.
+Eigen::VectorXd solve_general(const Eigen::MatrixXd& A, const Eigen::VectorXd& b);
 
 }  // namespace sinew

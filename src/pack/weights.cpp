@@ -1,13 +1,12 @@
 #include "pack/weights.h"
 
-#include <Eigen/Cholesky>
-#include <Eigen/LU>
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "core/index.h"
 #include "math/adjacency.h"
+#include "math/decompositions.h"
 #include "math/parallel.h"
 #include "sinew/core/bounds.h"
 
@@ -65,7 +64,7 @@ Row row_of(const Rig& rig, const FitFrames& fit, std::size_t v) {
     N += A.transpose() * A;
   }
   if (fit.frames.empty()) return row;
-  row.G -= C * N.ldlt().solve(C.transpose());
+  row.G -= C * solve_symmetric(N, Eigen::Matrix3Xd(C.transpose()));
   row.G /= static_cast<double>(fit.frames.size());
   return row;
 }
@@ -139,7 +138,7 @@ Eigen::VectorXd best_weights(const Eigen::MatrixXd& G, const Eigen::VectorXd& be
   A.row(n).head(n).setOnes();
   Eigen::VectorXd b(n + 1);
   b << ridge * before, 1;
-  Eigen::VectorXd w = A.partialPivLu().solve(b).head(n);
+  Eigen::VectorXd w = solve_general(A, b).head(n);
   if (w.allFinite() && w.minCoeff() >= 0) return w;
   return before / before.sum();
 }
@@ -240,7 +239,7 @@ Points refit_rest(const Rig& rig, const FitFrames& fit, int threads) {
         A += T.leftCols<3>().transpose() * T.leftCols<3>();
         b += T.leftCols<3>().transpose() * missing;
       }
-      Eigen::Vector3d change = A.ldlt().solve(b);
+      Eigen::Vector3d change = solve_symmetric(A, b);
       if (change.norm() > most[index(v)]) change *= most[index(v)] / change.norm();
       out.col(index(v)) = (p + change).cast<float>();
     }

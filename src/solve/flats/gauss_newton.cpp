@@ -8,7 +8,6 @@
 
 #include "solve/flats/gauss_newton.h"
 
-#include <Eigen/QR>
 #include <algorithm>
 #include <cmath>
 
@@ -278,8 +277,8 @@ Eigen::MatrixXd gauss_newton_product(const FlatProblem& problem, const Eigen::Ma
                                      const Eigen::MatrixXd& direction) {
   Linearisation at;
   linearise(problem, theta, fit, 1, at);
-  // D = W D̂ has D̂ = Wᵀ S D for full-rank S; the product maps back by S W.
-  const Eigen::MatrixXd S_W = at.W.completeOrthogonalDecomposition().pseudoInverse().transpose();
+  // D = W D̂ has D̂ = Wᵀ S D for full-rank S; the product maps back by S W = W (WᵀW)⁻¹.
+  const Eigen::MatrixXd S_W = at.W * Cholesky(at.W.transpose() * at.W).inverse();
   const Eigen::MatrixXf white = (S_W.transpose() * direction).cast<float>();
   return S_W * product(at, fit, white, 1).cast<double>();
 }
