@@ -20,7 +20,6 @@ constexpr double kBasisVertices = 3000;   // whose trajectories a basis is learn
 constexpr double kBasisColumns = 192;     // that are tried for it
 constexpr double kSketchFrames = 110;     // frames that a skeleton is looked for in
 constexpr double kPartsVertices = 8.4e6;  // up to which sums are those of 32 parts, more beyond (src/core/ranks.cpp)
-constexpr double kFlatDirections = 200;   // of the frames, more than which flats hardly ever needs
 constexpr double kFreeBytes = 101e6;      // frames of which a copy is kept (src/solve/problem.cpp)
 
 /// A size in floating point, for formulas.
@@ -70,11 +69,10 @@ SolveEstimate ssdr(const Numbers& n, Quality quality) {
   return out;
 }
 
-/// Coordinates of the vertices in the directions that are kept of the frames, their maps and residuals; and products of
-/// the frames.
+/// Coordinates of the vertices in the directions that are kept of the frames, more of them for more bones, with maps
+/// and residuals; and products of the frames.
 double flat_bytes(const Numbers& n) {
-  const double directions = std::min(3 * n.F, kFlatDirections);
-  return 44 * directions * n.V + 400 * n.F * n.F;
+  return std::min(11 * n.frames, 72 * n.V * (100 + 5 * n.B)) + 400 * n.F * n.F;
 }
 
 SolveEstimate flats(const Numbers& n, Quality quality) {

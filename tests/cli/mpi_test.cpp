@@ -190,7 +190,7 @@ TEST_F(Mpi, WhenOneIsInterruptedAllStopAndAnotherNumberOfThemGoesOn) {
 TEST_F(Mpi, WhatTheyCannotShareIsRefusedByOneSentence) {
   const std::set<std::string> before = files();
   for (const std::vector<std::string>& options :
-       std::vector<std::vector<std::string>>{{"--method", "sma"}, {"--surface", "1"}, {"--corrections", "5"}}) {
+       std::vector<std::vector<std::string>>{{"--method", "sma"}, {"--corrections", "5"}}) {
     std::vector<std::string> command{"solve", "walk.pc2", "-o", "rig.glb"};
     command.insert(command.end(), options.begin(), options.end());
     const Result result = run_processes(3, command);

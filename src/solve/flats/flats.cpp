@@ -13,6 +13,7 @@
 #include "math/minimum_volume_simplex.h"
 #include "sinew/core/error.h"
 #include "sinew/evaluate/errors.h"
+#include "solve/flats/kernels.h"
 #include "solve/flats/model.h"
 #include "solve/flats/search.h"
 
@@ -42,6 +43,14 @@ void check(const FlatsOptions& options) {
 
 double flat_e_rms(const FlatProblem& problem, const FlatFit& fit) {
   return problem.e_rms(fit.distance + problem.truncated);
+}
+
+/// E_RMS of one bone: what the best affine map of every frame leaves.
+double one_bone_e_rms(const FlatProblem& problem) {
+  double sum = problem.truncated;
+  for (std::size_t b = 0; b < problem.points.block_count(); ++b)
+    sum += squared_norm(problem.points.block(b), kBlock * static_cast<std::size_t>(problem.rank));
+  return problem.e_rms(sum);
 }
 
 /// Problem and maps at a truncation that suits the error to be expected with this many handles.
@@ -317,7 +326,8 @@ Rig solve_flats(const Sequence& sequence, const FlatsOptions& options, FitReport
       if (solved.error < best.error) best = std::move(solved);
     }
     if (report.termination == Termination::cancelled) break;
-    if (sparse || best.error <= kUsableRatio * flat_error + kUsableExtra) break;
+    // Few influences leave more error than the flat, but not more than one bone.
+    if (best.error <= std::max(kUsableRatio * flat_error + kUsableExtra, sparse ? one_bone_e_rms(problem) : 0)) break;
   }
   report.bones = static_cast<int>(best.rig.bones.size());
   if (report.bones < report.bones_asked && report.remark.empty())

@@ -15,6 +15,10 @@
 namespace sinew::flats {
 namespace {
 
+// Entries of bones, in radii of the rest pose, of which floats leave no digit.
+constexpr double kFloatReach = 1e6;
+constexpr double kRidge = 1e-8;  // of the fit that replaces them
+
 // x = w ⊗ u of one block of vertices, kBlock×4h.
 void fill_x(const FlatProblem& problem, const Eigen::MatrixXd& weights, std::size_t b, std::vector<double>& X) {
   const Eigen::Index h = weights.rows();
@@ -226,20 +230,31 @@ Rig flat_rig(const FlatProblem& problem, const FlatModel& model, const Sequence&
     }
   // Handles over all 3F coordinates: the reduced ones plus what the left-out directions add for these weights.
   Eigen::MatrixXd T(4 * h, 3 * F);
-  for (Eigen::Index j = 0; j < h; ++j)
-    T.middleRows(4 * j, 4) = problem.base + model.handles.middleRows(4 * j, 4) * problem.directions.transpose();
-  Moments sums = moments(problem, model.weights, 0, threads, [](std::size_t) { return Eigen::MatrixXd(); });
-  sums.C = sum_over_frames(sequence, 4 * h, 3 * F, [&](const FewVertices& few, Eigen::MatrixXd& sum) {
-    Eigen::MatrixXd X(static_cast<Eigen::Index>(few.count), 4 * h);
+  // Handles that no float could hold come from directions that hardly any vertex uses: the fit then starts from the
+  // base.
+  const bool held = model.handles.cwiseAbs().maxCoeff() < kFloatReach;
+  for (Eigen::Index j = 0; j < h; ++j) {
+    T.middleRows(4 * j, 4) = problem.base;
+    if (held) T.middleRows(4 * j, 4) += model.handles.middleRows(4 * j, 4) * problem.directions.transpose();
+  }
+  // S beside C, summed alike: what is left of C - S T where the fit is exact are their roundings.
+  const Eigen::MatrixXd both = sum_over_frames(sequence, 4 * h, 4 * h + 3 * F, [&](const FewVertices& few, auto& sum) {
+    const auto count = static_cast<Eigen::Index>(few.count);
+    Eigen::MatrixXd X(count, 4 * h);
     for (std::size_t i = 0; i < few.count; ++i)
       for (Eigen::Index j = 0; j < h; ++j)
         for (Eigen::Index c = 0; c < 4; ++c)
           X(static_cast<Eigen::Index>(i), 4 * j + c) = model.weights(j, static_cast<Eigen::Index>(few.first + i)) *
                                                        problem.rest(few.first + i, static_cast<std::size_t>(c));
-    gemm(Op::transpose, Op::none, 1.0, X, few.scaled(problem.center, problem.scale), 1.0, sum, threads);
+    Eigen::MatrixXd right(count, 4 * h + 3 * F);
+    right << X, few.scaled(problem.center, problem.scale);
+    gemm(Op::transpose, Op::none, 1.0, X, right, 1.0, sum, threads);
   });
+  Moments sums{both.leftCols(4 * h), both.rightCols(3 * F)};
+  sums.C -= sums.S * T;
+  if (!held) sums.S.diagonal().array() += kRidge * sums.S.diagonal().maxCoeff();
   const Eigen::MatrixXd W = whitening(sums.S);
-  T += W * (W.transpose() * (sums.C - sums.S * T));
+  T += W * (W.transpose() * sums.C);
 
   rig.bones = placed_bones(rig.rest, model.weights);
   rig.weights = pack_weights(model.weights.transpose(), influences);
