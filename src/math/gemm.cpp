@@ -33,10 +33,10 @@ using UsualTile = TileShape<32, 6>;
 /// Vectors of so many bytes: the attribute takes no parameters of templates.
 template <class Scalar, int Bytes>
 struct VectorOf;
-#define SINEW_VECTOR(Scalar, Bytes)                              \
-  template <>                                                    \
-  struct VectorOf<Scalar, Bytes> {                               \
-    using Type = Scalar __attribute__((vector_size(Bytes)));     \
+#define SINEW_VECTOR(Scalar, Bytes)                          \
+  template <>                                                \
+  struct VectorOf<Scalar, Bytes> {                           \
+    using Type = Scalar __attribute__((vector_size(Bytes))); \
   }
 SINEW_VECTOR(float, 16);
 SINEW_VECTOR(float, 32);

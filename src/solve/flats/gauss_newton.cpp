@@ -21,11 +21,11 @@ namespace {
 
 /// The linearised problem at one flat.
 struct Linearisation {
-  Eigen::MatrixXd W;         // 4h×m: D = W D̂
-  Eigen::MatrixXf B;         // 4(h-1)×r: the directions of the flat
-  Eigen::MatrixXf gradient;  // m×r: sum x̂ residualᵀ
-  VertexBlocks<float> X;     // m columns: x̂ = Wᵀ x
-  VertexBlocks<float> rest;  // 4 columns
+  Eigen::MatrixXd W;           // 4h×m: D = W D̂
+  Eigen::MatrixXf B;           // 4(h-1)×r: the directions of the flat
+  Eigen::MatrixXf gradient;    // m×r: sum x̂ residualᵀ
+  VertexBlocks<float> X;       // m columns: x̂ = Wᵀ x
+  VertexBlocks<float> rest;    // 4 columns
   VertexBlocks<float> factor;  // of the fit, rounded: products read it twice
 };
 

@@ -210,9 +210,8 @@ class Search {
     const bool more = affords(chains.size() * move);
     if (more) {
       std::vector<std::vector<Trial>> trials(chains.size());
-      side_by_side(chains.size(), [&](std::size_t i) {
-        trials[i].push_back(try_move(problem_, options_, chains[i], 0));
-      });
+      side_by_side(chains.size(),
+                   [&](std::size_t i) { trials[i].push_back(try_move(problem_, options_, chains[i], 0)); });
       for (std::size_t i = 0; i < chains.size(); ++i) {
         spend_move(trials[i].front().work);
         judge(trials[i], chains[i]);
@@ -245,9 +244,8 @@ class Search {
     } else {
       std::vector<Trial> batch(static_cast<std::size_t>(batch_size(chains.back())));
       if (!affords(batch.size() * move)) return false;
-      side_by_side(batch.size(), [&](std::size_t i) {
-        batch[i] = try_move(problem_, options_, chains.back(), static_cast<int>(i));
-      });
+      side_by_side(batch.size(),
+                   [&](std::size_t i) { batch[i] = try_move(problem_, options_, chains.back(), static_cast<int>(i)); });
       for (const Trial& trial : batch) spend_move(trial.work);
       judge(batch, chains.back());
     }

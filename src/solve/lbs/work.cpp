@@ -10,8 +10,8 @@
 namespace sinew::lbs {
 namespace {
 
-// Nanoseconds of the parts of an iteration, about (docs/algorithms/ssdr.md, "Any amount of time"). They stay where passes
-// become faster: an amount of work gives the same rig, sooner.
+// Nanoseconds of the parts of an iteration, about (docs/algorithms/ssdr.md, "Any amount of time"). They stay where
+// passes become faster: an amount of work gives the same rig, sooner.
 constexpr double kProduct = 0.012;  // per multiply-add of DᵀY
 constexpr double kSum = 0.06;       // per multiply-add of C
 constexpr double kVertex = 150;     // per vertex

@@ -37,9 +37,12 @@ constexpr std::size_t kDenseWeights = 4000000;    // most weights of V·B for wh
 constexpr int kMostIterations = 100;              // of the last stage
 constexpr std::size_t kLeastFrames = 64;          // of a sample, where there are so many
 constexpr int kMotionIterations = 6;              // of the motions in frames that were not in the sample
-constexpr std::uint64_t kQuick = 20;              // iterations of all vertices and of the sample: with a budget of less
-constexpr std::uint64_t kQuickSearch = 150;       // than both it is not searched
-constexpr std::uint64_t kReserve = 60;            // iterations that follow a search, or as few as
+constexpr std::uint64_t kQuick = 14;              // iterations of all vertices and of the sample: with a budget of less
+constexpr std::uint64_t kQuickSearch = 50;        // than both it is not searched; up to three times as many of the
+                                                  // sample where that is most of the vertices
+constexpr int kLeastFirst = 10;                   // iterations on a sample before its bones are moved, of up to
+constexpr int kMostFirst = 60;
+constexpr std::uint64_t kReserve = 60;  // iterations that follow a search, or as few as
 constexpr std::uint64_t kLeastReserve = 12;
 constexpr int kLeastIterations = 8;  // of the last stage, whatever the budget
 constexpr int kFastIterations = 25;  // of the whole solve, where there is time for little more
@@ -156,7 +159,7 @@ void search(Solve& solve, Sample& sample, const std::string& phase, std::uint64_
   const Problem& problem = solve.problem;
   Problem& part = sample.problem;
   SearchOptions search;
-  search.run = run_options(solve.options, 60, slots(solve.options, trial.bones()));
+  search.run = run_options(solve.options, kMostFirst, slots(solve.options, trial.bones()));
   search.run.patient = true;
   if (3 * problem.frame_count() * at(4 * trial.bones()) > kLargestMotion) search.starts = 1;
   if (solve.budget.limited()) search.kicks = std::numeric_limits<int>::max() / 2;
@@ -172,6 +175,10 @@ void search(Solve& solve, Sample& sample, const std::string& phase, std::uint64_
     RunOptions first = search.run;
     first.patient = false;
     first.work = &work;
+    const std::uint64_t one = usual_work(part, trial.bones(), first.influences);
+    while (first.iterations > kLeastFirst &&
+           !solve.budget.affords(reserve + static_cast<std::uint64_t>(first.iterations) * one))
+      --first.iterations;
     run(part, first, trial);
     solve.budget.spend(work.done);
   }
@@ -226,8 +233,9 @@ int last_iterations(Solve& solve, const std::string& phase, bool resumed, int bo
 /// looked for.
 bool searches_on_sample(Solve& solve, const Sample& sample, int bones) {
   const int K = slots(solve.options, bones);
-  return solve.budget.affords(kQuick * usual_work(solve.problem, bones, K) +
-                              kQuickSearch * usual_work(sample.problem, bones, K));
+  const std::uint64_t on_sample = kQuickSearch * usual_work(sample.problem, bones, K);
+  const std::uint64_t more = 2 * on_sample * sample.problem.vertex_count() / solve.problem.vertex_count();
+  return solve.budget.affords(kQuick * usual_work(solve.problem, bones, K) + on_sample + more);
 }
 
 /// Work that is to be left after a search: up to a quarter of what is there now.
