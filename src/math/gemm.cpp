@@ -33,18 +33,30 @@ using UsualTile = TileShape<32, 6>;
 /// Vectors of so many bytes: the attribute takes no parameters of templates.
 template <class Scalar, int Bytes>
 struct VectorOf;
-#define SINEW_VECTOR(Scalar, Bytes)                          \
-  template <>                                                \
-  struct VectorOf<Scalar, Bytes> {                           \
-    using Type = Scalar __attribute__((vector_size(Bytes))); \
-  }
-SINEW_VECTOR(float, 16);
-SINEW_VECTOR(float, 32);
-SINEW_VECTOR(float, 64);
-SINEW_VECTOR(double, 16);
-SINEW_VECTOR(double, 32);
-SINEW_VECTOR(double, 64);
-#undef SINEW_VECTOR
+template <>
+struct VectorOf<float, 16> {
+  using Type = float __attribute__((vector_size(16)));
+};
+template <>
+struct VectorOf<float, 32> {
+  using Type = float __attribute__((vector_size(32)));
+};
+template <>
+struct VectorOf<float, 64> {
+  using Type = float __attribute__((vector_size(64)));
+};
+template <>
+struct VectorOf<double, 16> {
+  using Type = double __attribute__((vector_size(16)));
+};
+template <>
+struct VectorOf<double, 32> {
+  using Type = double __attribute__((vector_size(32)));
+};
+template <>
+struct VectorOf<double, 64> {
+  using Type = double __attribute__((vector_size(64)));
+};
 
 #if defined(__x86_64__) && defined(__FMA__)
 #define SINEW_WIDE_TILE
