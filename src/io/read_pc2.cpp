@@ -12,10 +12,10 @@ namespace sinew {
 namespace {
 
 PointCache load_pc2(const ByteSource& source, const std::string& name, const Warnings& warn, const Paging& paging) {
-  constexpr std::string_view kMagic("POINTCACHE2\0", 12);
+  constexpr std::string_view kSignature("POINTCACHE2\0", 12);
   constexpr std::size_t kHeader = 32;
   const std::vector<std::byte> bytes = source.read(0, kHeader);
-  if (bytes.size() < kMagic.size() || std::memcmp(bytes.data(), kMagic.data(), kMagic.size()) != 0)
+  if (bytes.size() < kSignature.size() || std::memcmp(bytes.data(), kSignature.data(), kSignature.size()) != 0)
     throw Error(ErrorKind::input, fmt::format("{}: does not begin as a PC2 file", name));
   if (bytes.size() < kHeader)
     throw Error(ErrorKind::input,
