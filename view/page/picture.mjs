@@ -9,7 +9,7 @@ import { chromium } from 'playwright-core';
 const [page, out, frame, color = 'weights', expression = '', keys = ''] = process.argv.slice(2);
 const executablePath = ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find(existsSync);
 if (!executablePath || !existsSync(page)) {
-  console.error(executablePath ? `picture: no ${page}; script/demo writes it` : 'picture: Chromium is not installed; script/bootstrap --full installs it');
+  console.error(executablePath ? `picture: no ${page}; sinew view writes such pages` : 'picture: Chromium is not installed; script/bootstrap --full installs it');
   process.exit(1);
 }
 const browser = await chromium.launch({
