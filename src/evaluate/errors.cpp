@@ -281,6 +281,7 @@ Errors evaluate(const Rig& rig, const Sequence& sequence, int threads) {
 }
 
 Errors evaluate(const Rig& rig, const Rig& halfway, const Sequence& sequence, ErrorsBetween& between, int threads) {
+  check_counts("rig", rig.vertex_count(), rig.frame_count(), sequence);
   HalfwayErrors beside(halfway, sequence);
   const Errors errors = evaluate_rig(rig, sequence, threads, &beside);
   between = beside.errors();

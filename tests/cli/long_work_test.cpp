@@ -100,9 +100,12 @@ TEST_F(LongWork, ADryRunSaysMemoryAndTimeAndWritesNothing) {
 
 TEST_F(LongWork, ASolveThatNoWayFitsTheMemoryLimitIsRefusedAtOnce) {
   expect_refused(4, "--memory-limit", {"solve", "walk.pc2", "-o", "r.glb", "--memory-limit", "1M"});
-  expect_refused(4, "reading the input",
+  expect_refused(4, "--memory-limit",
                  {"solve", "walk.pc2", "-o", "r.glb", "--memory-limit", "1K", "--method", "flats"});
-  expect_refused(2, "size", {"solve", "walk.pc2", "-o", "r.glb", "--memory-limit", "lots"});
+  expect_refused(4, "reading the input",
+                 {"solve", "walk.pc2", "-o", "r.glb", "--memory-limit", "1K", "--method", "sma"});
+  expect_refused(2, "--memory-limit lots: expected a number of bytes",
+                 {"solve", "walk.pc2", "-o", "r.glb", "--memory-limit", "lots"});
   EXPECT_EQ(run({"solve", "walk.pc2", "-o", "r.glb", "--memory-limit", "8G", "--quality", "fast"}).status, 0);
 }
 
