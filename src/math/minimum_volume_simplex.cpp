@@ -24,12 +24,30 @@ namespace {
 constexpr Eigen::Index kManyStartsUpTo = 8;
 constexpr int kManyStarts = 10;
 
-// Coordinates with zero mean and covariance I.
+// Coordinates with zero mean and covariance I, whose axes the points themselves give: those of points that are
+// stretched or turned are the same but for rounding, and so is what is found.
 struct Whitened {
   Eigen::VectorXd mean;
   Eigen::MatrixXd back;  // points = mean + back · white
   Eigen::MatrixXd white;
 };
+
+// An orthonormal frame (d×d): the point farthest from the middle, then one after another the farthest from the span of
+// those before.
+Eigen::MatrixXd frame_of(const Eigen::MatrixXd& white) {
+  Eigen::MatrixXd frame(white.rows(), white.rows());
+  Eigen::MatrixXd rest = white;
+  for (Eigen::Index k = 0; k < frame.cols(); ++k) {
+    Eigen::Index farthest = 0;
+    rest.colwise().squaredNorm().maxCoeff(&farthest);
+    frame.col(k) = rest.col(farthest);
+    for (int twice = 0; twice < 2; ++twice)
+      frame.col(k) -= frame.leftCols(k) * (frame.leftCols(k).transpose() * frame.col(k)).eval();
+    frame.col(k).normalize();
+    rest -= frame.col(k) * (frame.col(k).transpose() * rest).eval();
+  }
+  return frame;
+}
 
 Whitened whiten(const Eigen::Ref<const Eigen::MatrixXd>& points) {
   Whitened result;
@@ -43,6 +61,9 @@ Whitened whiten(const Eigen::Ref<const Eigen::MatrixXd>& points) {
   const Eigen::VectorXd deviation = eigen.values.cwiseSqrt();
   result.back = eigen.vectors * deviation.asDiagonal();
   result.white = deviation.cwiseInverse().asDiagonal() * eigen.vectors.transpose() * centred;
+  const Eigen::MatrixXd frame = frame_of(result.white);
+  result.back = (result.back * frame).eval();
+  result.white = (frame.transpose() * result.white).eval();
   return result;
 }
 
