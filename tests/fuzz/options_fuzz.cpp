@@ -27,6 +27,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     fuzz::require(influences > 0 ? text == std::to_string(influences) || text[0] == '0' : text == "all",
                   "influences are the number that is written");
   });
-  accepts([&] { fuzz::require(tool::parse_size(text) < (std::uint64_t{1} << 63), "a size fits"); });
+  accepts([&] { fuzz::require(tool::parse_size("--memory-limit", text) < (std::uint64_t{1} << 63), "a size fits"); });
   return 0;
 }
