@@ -29,13 +29,6 @@ std::size_t physical_memory() {
 
 }  // namespace
 
-std::string one_of(const std::vector<std::string>& names) {
-  std::string text;
-  for (std::size_t i = 0; i < names.size(); ++i)
-    text += (i == 0 ? "" : i + 1 == names.size() ? " or " : ", ") + names[i];
-  return text;
-}
-
 std::string sequence_help() {
   const std::vector<std::string> caches = extensions_for(FileUse::read_positions);
   return fmt::format(

@@ -14,9 +14,6 @@ namespace sinew::tool {
 /// What SEQUENCE may be, for the end of a command's help.
 std::string sequence_help();
 
-/// ".glb, .npz or a folder": what a file that is used so may end in, for help texts.
-std::string one_of(const std::vector<std::string>& names);
-
 /// The options that choose a sequence, the same for every command that reads one.
 struct SequenceInputs {
   std::vector<std::filesystem::path> paths;

@@ -9,10 +9,16 @@
 #include <optional>
 #include <utility>
 
-#include "inputs.h"
 #include "sinew/core/error.h"
 
 namespace sinew::tool {
+
+std::string one_of(const std::vector<std::string>& names) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == names.size() ? " or " : ", ") + names[i];
+  return text;
+}
 
 void parse_frames(const std::string& text, ReadOptions& options) {
   const std::array<std::size_t*, 3> fields{&options.first_frame, &options.last_frame, &options.frame_step};

@@ -12,6 +12,9 @@
 /// expected.
 namespace sinew::tool {
 
+/// ".glb, .npz or a folder": what a file that is used so may end in, for help texts.
+std::string one_of(const std::vector<std::string>& names);
+
 /// Throws Error{usage} with this sentence.
 [[noreturn]] void misused(const std::string& sentence);
 
