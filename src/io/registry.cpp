@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "io/frame_choice.h"
-#include "io/frame_files.h"
-#include "io/sequence_times.h"
+#include "io/frames/frame_files.h"
+#include "io/scene/sequence_times.h"
 #include "sinew/core/error.h"
 #include "sinew/io/alembic.h"
 #include "sinew/io/bvh.h"

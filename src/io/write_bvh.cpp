@@ -5,7 +5,7 @@
 #include "io/fbx/motion.h"
 #include "io/gltf/builder.h"
 #include "io/gltf/write_motion.h"
-#include "io/sequence_times.h"
+#include "io/scene/sequence_times.h"
 #include "sinew/core/error.h"
 #include "sinew/io/bvh.h"
 #include "sinew/io/output_file.h"

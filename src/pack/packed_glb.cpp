@@ -14,7 +14,7 @@
 #include "core/index.h"
 #include "io/gltf/builder.h"
 #include "io/gltf/write_mesh.h"
-#include "io/split_mesh.h"
+#include "io/scene/split_mesh.h"
 #include "pack/packed_motion.h"
 #include "pack/packed_normals.h"
 #include "pack/stream.h"

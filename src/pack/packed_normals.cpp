@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "io/split_mesh.h"
+#include "io/scene/split_mesh.h"
 
 namespace sinew::pack {
 

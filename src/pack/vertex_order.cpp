@@ -6,7 +6,7 @@
 #include <numeric>
 #include <set>
 
-#include "io/split_mesh.h"
+#include "io/scene/split_mesh.h"
 
 namespace sinew::pack {
 namespace {

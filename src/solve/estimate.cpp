@@ -119,7 +119,7 @@ SolveEstimate sma(const Numbers& n) {
 SolveEstimate clusters(const Numbers& n) {
   SolveEstimate out;
   out.bytes = common_bytes(n) + 2.2 * n.frames + 300 * n.F * n.B;
-  out.seconds = 2e-7 * n.V * n.F * n.B;
+  out.seconds = 6e-8 * n.V * n.F * n.B;
   return out;
 }
 

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "io/gltf/write_mesh.h"
-#include "io/split_mesh.h"
+#include "io/scene/split_mesh.h"
 #include "sinew/core/bounds.h"
 
 namespace sinew::crowd {

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <random>
 
-#include "io/gltf_rigs.h"
+#include "io/gltf/gltf_rigs.h"
 #include "sinew/core/error.h"
 #include "sinew/evaluate/errors.h"
 #include "support/support.h"

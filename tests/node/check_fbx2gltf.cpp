@@ -10,9 +10,9 @@
 #include <set>
 
 #include "fbx2gltf.h"
-#include "io/fbx_builder.h"
-#include "io/fbx_rigs.h"
-#include "io/fbx_text.h"
+#include "io/fbx/fbx_builder.h"
+#include "io/fbx/fbx_rigs.h"
+#include "io/fbx/fbx_text.h"
 #include "sinew/core/error.h"
 #include "sinew/io/fbx.h"
 #include "sinew/io/output_file.h"

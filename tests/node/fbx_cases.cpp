@@ -7,8 +7,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "io/fbx_builder.h"
-#include "io/fbx_rigs.h"
+#include "io/fbx/fbx_builder.h"
+#include "io/fbx/fbx_rigs.h"
 #include "sinew/core/error.h"
 #include "sinew/io/bvh.h"
 #include "sinew/io/fbx.h"

@@ -8,8 +8,8 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "io/gltf/gltf_cases.h"
 #include "io/gltf/model.h"
-#include "io/gltf_cases.h"
 #include "sinew/core/error.h"
 #include "sinew/io/blendshapes.h"
 #include "sinew/io/gltf.h"

@@ -7,8 +7,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "io/usd/usd_rigs.h"
 #include "io/usd/writer.h"
-#include "io/usd_rigs.h"
 #include "sinew/core/error.h"
 #include "sinew/io/usd.h"
 

@@ -11,9 +11,9 @@
 #include <span>
 #include <sstream>
 
+#include "io/gltf/gltf_cases.h"
+#include "io/gltf/gltf_rigs.h"
 #include "io/gltf/meshopt.h"
-#include "io/gltf_cases.h"
-#include "io/gltf_rigs.h"
 #include "pack/cheap_rounding.h"
 #include "sinew/core/bounds.h"
 #include "sinew/core/error.h"

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <random>
 
-#include "io/gltf_rigs.h"
+#include "io/gltf/gltf_rigs.h"
 #include "rework/rework_rigs.h"
 #include "runtime/triangles.h"
 #include "sinew/refine/two_layer.h"

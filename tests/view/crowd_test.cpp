@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "io/gltf_rigs.h"
+#include "io/gltf/gltf_rigs.h"
 #include "support/support.h"
 #include "view/crowd_data.h"
 #include "view/page_parts.h"

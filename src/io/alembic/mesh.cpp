@@ -13,7 +13,7 @@
 #include <numeric>
 #include <unordered_map>
 
-#include "io/corner_values.h"
+#include "io/scene/corner_values.h"
 
 namespace sinew::alembic {
 namespace {

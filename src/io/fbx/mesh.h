@@ -1,7 +1,7 @@
 #pragma once
 
 #include "io/fbx/scene.h"
-#include "io/skinned_scene.h"
+#include "io/scene/skinned_scene.h"
 #include "sinew/core/mesh.h"
 
 namespace sinew::fbx {

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <map>
 
-#include "io/corner_values.h"
 #include "io/json_text.h"
+#include "io/scene/corner_values.h"
 
 namespace sinew::fbx {
 namespace {

@@ -5,7 +5,7 @@
 #include "io/fbx/curves.h"
 #include "io/fbx/mesh.h"
 #include "io/fbx/scene.h"
-#include "io/skinned_scene.h"
+#include "io/scene/skinned_scene.h"
 
 namespace sinew::fbx {
 

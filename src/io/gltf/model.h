@@ -8,7 +8,7 @@
 #include "io/gltf/document.h"
 #include "io/gltf/read_mesh.h"
 #include "io/gltf/scene.h"
-#include "io/skinned_scene.h"
+#include "io/scene/skinned_scene.h"
 #include "sinew/core/mesh.h"
 #include "sinew/core/sequence.h"
 #include "sinew/io/io.h"

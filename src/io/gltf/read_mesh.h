@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "io/gltf/document.h"
-#include "io/skinned_scene.h"
+#include "io/scene/skinned_scene.h"
 #include "sinew/core/mesh.h"
 #include "sinew/io/io.h"
 

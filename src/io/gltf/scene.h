@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "io/gltf/document.h"
-#include "io/skinned_scene.h"
+#include "io/scene/skinned_scene.h"
 #include "sinew/io/io.h"
 
 namespace sinew::gltf {

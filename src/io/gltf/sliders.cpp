@@ -4,7 +4,7 @@
 
 #include "io/gltf/model.h"
 #include "io/json_text.h"
-#include "io/scene_shapes.h"
+#include "io/scene/scene_shapes.h"
 #include "sinew/core/error.h"
 #include "sinew/io/blendshapes.h"
 #include "sinew/io/output_file.h"

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "io/split_mesh.h"
+#include "io/scene/split_mesh.h"
 #include "sinew/core/error.h"
 
 namespace sinew::gltf {

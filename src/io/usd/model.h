@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "io/skinned_scene.h"
+#include "io/scene/skinned_scene.h"
 #include "io/usd/stage.h"
 #include "sinew/core/mesh.h"
 #include "sinew/io/io.h"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "io/zip.h"
+#include "io/arrays/zip.h"
 #include "sinew/core/error.h"
 #include "sinew/io/output_file.h"
 

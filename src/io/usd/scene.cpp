@@ -10,7 +10,7 @@
 #include <numeric>
 
 #include "io/json_text.h"
-#include "io/posed_normals.h"
+#include "io/scene/posed_normals.h"
 #include "io/usd/value.h"
 #include "sinew/core/error.h"
 

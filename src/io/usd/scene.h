@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "io/skinned_scene.h"
+#include "io/scene/skinned_scene.h"
 #include "io/usd/model.h"
 
 namespace sinew::usd {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "io/posed_normals.h"
+#include "io/scene/posed_normals.h"
 #include "io/usd/writer.h"
 
 namespace sinew::usd {

@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
+#include "io/arrays/zip.h"
 #include "io/usd/joints.h"
 #include "io/usd/text.h"
-#include "io/zip.h"
 #include "sinew/core/rig.h"
 #include "sinew/core/sequence.h"
 
