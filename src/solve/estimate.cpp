@@ -112,7 +112,7 @@ SolveEstimate skeleton(const Numbers& n, const SolveSize& size) {
 SolveEstimate sma(const Numbers& n) {
   SolveEstimate out;
   out.bytes = common_bytes(n) + 40e6 + 3 * n.frames + 110 * n.T * n.F + 300 * n.B * n.B;
-  out.seconds = 2.5e-6 * n.T * n.F + 1e-7 * n.V * n.F * n.B;
+  out.seconds = 2e-6 * std::pow(n.T, 1.25) * std::pow(n.F, 0.65) + 1e-8 * n.V * n.F * n.B;
   return out;
 }
 
