@@ -42,7 +42,7 @@ def check(folder, name, extension):
         code = case["codes"][f]
         bpy.context.scene.frame_set(int(numpy.floor(code)), subframe=code - numpy.floor(code))
         for first, count in pieces:
-            difference = world_points(by_size[count]) - case["positions"][f][first:first + count]
+            difference = to_y_up(posed(by_size[count])) - case["positions"][f][first:first + count]
             largest = max(largest, numpy.linalg.norm(difference, axis=1).max() / case["diagonal"])
     tolerance = max(case["tolerance"], 1e-5)  # it turns what stands on Y: points are not as they were
     problems = [] if largest <= tolerance else [f"differs by {largest} of the diagonal"]
