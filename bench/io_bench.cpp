@@ -192,7 +192,7 @@ template <auto write_cache, auto read_cache>
 void write_points(benchmark::State& state, const char* name) {
   const fs::path target = files().folder / (std::string("b") + (name + 1));
   run(
-      state, name, frame_vertices(), [&] { write_cache(target, files().sequence.frames, files().sequence.times); },
+      state, name, frame_vertices(), [&] { write_cache(target, files().sequence.frames, files().sequence.times, {}); },
       [&] { return read_cache(target, {}, {}).frames == files().sequence.frames; });
 }
 

@@ -141,20 +141,13 @@ Model solve_shapes(nb::handle shapes, nb::handle rest, nb::handle faces, nb::han
 nb::object sliders_of(const Model& model) {
   if (!model.sliders) return nb::none();
   const SliderMap& map = *model.sliders;
-  std::vector<Index> bones;
-  std::vector<Index> sliders;
-  std::vector<float> by;
-  for (const SliderMap::Entry& entry : map.entries) {
-    bones.push_back(entry.bone);
-    sliders.push_back(entry.slider);
-    by.insert(by.end(), entry.by.begin(), entry.by.begin() + static_cast<std::ptrdiff_t>(map.width()));
-  }
+  SliderEntries entries = entries_of(map);
   const std::size_t n = map.entries.size();
   nb::dict out;
   out["names"] = map.names;
-  out["entry_bone"] = array_of(std::move(bones), {n});
-  out["entry_slider"] = array_of(std::move(sliders), {n});
-  out["entry_by"] = array_of(std::move(by), {n, map.width()});
+  out["entry_bone"] = array_of(std::move(entries.bones), {n});
+  out["entry_slider"] = array_of(std::move(entries.sliders), {n});
+  out["entry_by"] = array_of(std::move(entries.by), {n, map.width()});
   return out;
 }
 

@@ -18,6 +18,7 @@
 #include "sinew/io/mdd.h"
 #include "sinew/io/npz.h"
 #include "sinew/io/obj.h"
+#include "sinew/io/output_file.h"
 #include "sinew/io/pc2.h"
 #include "sinew/io/ply.h"
 #include "sinew/io/two_layer_gltf.h"
@@ -40,7 +41,7 @@ struct Format {
   PointCache (*read_cache)(const fs::path&, const Warnings&,
                            const Paging&) = nullptr;  // positions only: a rest mesh comes beside it
   Rig (*read_rig)(const fs::path&, const ReadOptions&) = nullptr;
-  void (*write_sequence)(const fs::path&, const Sequence&) = nullptr;
+  void (*write_sequence)(const fs::path&, const Sequence&, const Progress&) = nullptr;
   void (*write_rig)(const fs::path&, const Rig&, const WriteOptions&) = nullptr;
   bool keeps_shear = false;                           // write_rig writes bones that shear as they are
   bool bakes_shear = false;                           // or with WriteOptions::bake_shear
@@ -55,11 +56,11 @@ template <auto read_mesh>
 Sequence read_single_mesh(const fs::path& path, const ReadOptions& options);
 Sequence read_npz_file(const fs::path& path, const ReadOptions& options);
 template <auto write_cache>
-void write_cache_and_rest(const fs::path& path, const Sequence& sequence);
+void write_cache_and_rest(const fs::path& path, const Sequence& sequence, const Progress& progress);
 bool has_two_layer_extension(const fs::path& path);
 void write_bvh_file(const fs::path& path, const Rig& rig, const WriteOptions& options);
 void write_glb_file(const fs::path& path, const Rig& rig, const WriteOptions& options);
-void write_single_obj(const fs::path& path, const Sequence& sequence);
+void write_single_obj(const fs::path& path, const Sequence& sequence, const Progress& progress);
 void write_usd_file(const fs::path& path, const Rig& rig, const WriteOptions& options);
 
 constexpr std::array kFormats{
@@ -317,7 +318,7 @@ void keep_all_frames(ReadOptions& options) {
 
 // --- Writing.
 
-void write_single_obj(const fs::path& path, const Sequence& sequence) {
+void write_single_obj(const fs::path& path, const Sequence& sequence, const Progress&) {
   if (sequence.frame_count() != 1)
     throw Error(ErrorKind::usage, fmt::format("{}: an OBJ file holds one frame, there are {}; name a folder instead",
                                               path.string(), sequence.frame_count()));
@@ -349,9 +350,11 @@ void write_usd_file(const fs::path& path, const Rig& rig, const WriteOptions&) {
 
 /// The rest mesh goes first: a cache is never there without its mesh.
 template <auto write_cache>
-void write_cache_and_rest(const fs::path& path, const Sequence& sequence) {
-  write_obj(fs::path(path).replace_extension(".obj"), sequence.rest);
-  write_cache(path, sequence.frames, continuous_times(sequence));
+void write_cache_and_rest(const fs::path& path, const Sequence& sequence, const Progress& progress) {
+  OutputFile rest(fs::path(path).replace_extension(".obj"));
+  rest.write(format_obj(sequence.rest));
+  write_cache(path, sequence.frames, continuous_times(sequence), progress);
+  rest.commit();
 }
 
 }  // namespace
@@ -408,13 +411,13 @@ void write_rig(const fs::path& path, const Rig& rig, const WriteOptions& options
   format.write_rig(path, rig, options);
 }
 
-void write_sequence(const fs::path& path, const Sequence& sequence) {
-  if (path.extension().empty() || is_folder(path)) return write_obj_folder(path, sequence);
+void write_sequence(const fs::path& path, const Sequence& sequence, const Progress& progress) {
+  if (path.extension().empty() || is_folder(path)) return write_obj_folder(path, sequence, progress);
   const Format& format = format_of(path);
   if (format.write_sequence == nullptr)
     throw Error(ErrorKind::usage, fmt::format("{}: not a format that frames can be written to; expected {} or a folder",
                                               path.string(), list_for(FileUse::write_sequence)));
-  format.write_sequence(path, sequence);
+  format.write_sequence(path, sequence, progress);
 }
 
 bool has_two_layers(const fs::path& path) {

@@ -153,6 +153,23 @@ TEST_F(LongWork, ASolveThatDoesNotFitInMemoryLeavesTheFramesInAFileAndGivesTheSa
     fs::remove(folder_ / name);
 }
 
+TEST_F(LongWork, AConversionThatIsInterruptedLeavesNothingOfItsFile) {
+  ASSERT_EQ(run({"demo", "-o", "made", "--vertices", "30000", "--frames", "300"}).status, 0);
+  const std::vector<std::string> command{"convert", "made/creature.pc2", "-o", "posed.abc"};
+  const auto unfinished = [&] {
+    for (const auto& entry : fs::directory_iterator(folder_.path()))
+      if (entry.path().filename().string().find("posed.abc") != std::string::npos) return true;
+    return false;
+  };
+  const pid_t child = start(command);
+  for (int i = 0; i < 60000 && !unfinished(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  kill(child, SIGINT);
+  const Result result = finish(child);
+  ASSERT_EQ(result.status, 130) << result.err;
+  EXPECT_NE(result.err.find("nothing was written"), std::string::npos) << result.err;
+  EXPECT_FALSE(unfinished());
+}
+
 TEST_F(LongWork, ALargeCharacterIsWrittenFrameByFrame) {
   const Result written = run({"demo", "-o", "made", "--vertices", "900", "--frames", "21"});
   ASSERT_EQ(written.status, 0) << written.err;

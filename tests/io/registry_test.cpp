@@ -93,6 +93,30 @@ TEST(ReadSequence, ACacheThatStaysInItsFileIsLookedAtAsClosely) {
   expect_refused({folder / "bad.pc2"}, "frame 3, vertex 2", options);
 }
 
+TEST(WriteSequence, OneThatIsAskedToStopHalfwayLeavesTheOldFile) {
+  for (const char* name : {"walk.pc2", "walk.mdd", "walk.npz", "walk.abc", "walk.usda", "walk.usdz", "walk"}) {
+    SCOPED_TRACE(name);
+    const TemporaryFolder folder;
+    write_sequence(folder / name, small_sequence(3));
+    const auto files = [&] {
+      std::vector<fs::path> out;
+      for (const auto& entry : fs::recursive_directory_iterator(folder.path())) out.push_back(entry.path());
+      std::sort(out.begin(), out.end());
+      return out;
+    };
+    const std::vector<fs::path> before = files();
+    int told = 0;
+    const auto stop_at_the_third = [&](std::string_view, double fraction) {
+      EXPECT_LT(fraction, 1);
+      return ++told < 3;
+    };
+    expect_error(ErrorKind::interrupted, "nothing was written",
+                 [&] { write_sequence(folder / name, small_sequence(12), stop_at_the_third); });
+    EXPECT_EQ(files(), before);
+    EXPECT_EQ(read_sequence({folder / name}).frame_count(), 3U);
+  }
+}
+
 TEST(WriteSequence, EveryFormatReadsBackWithTheSameFrames) {
   const TemporaryFolder folder;
   const Sequence sequence = small_sequence(12);

@@ -5,12 +5,12 @@ set -euo pipefail
 python=$1
 build=$2
 source=$(cd "$(dirname "$0")/../.." && pwd)
-"$python" -c 'import auditwheel, patchelf' 2>/dev/null ||
-  { echo "skipped: auditwheel is not there; script/bootstrap --full installs it"; exit 77; }
+export PATH="$(dirname "$python"):$PATH"
+{ "$python" -c 'import auditwheel' && command -v patchelf; } >/dev/null 2>&1 ||
+  { echo "skipped: auditwheel or patchelf is not there; script/bootstrap --full installs them"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-export PATH="$(dirname "$python"):$PATH"
-"$python" -m pip wheel -q --no-deps --no-build-isolation -w "$work/plain" "$source/python"
+"$python" -m build -n -o "$work/plain" "$source/python"  # the source archive, and the wheel from it
 "$python" -m auditwheel repair -w "$work/wheel" "$work"/plain/*.whl
 ls -l "$work"/wheel
 "$python" -m venv "$work/fresh"

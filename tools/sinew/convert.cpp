@@ -7,6 +7,7 @@
 #include "inputs.h"
 #include "interrupt.h"
 #include "output.h"
+#include "progress_bar.h"
 #include "report.h"
 #include "sinew/core/error.h"
 
@@ -81,13 +82,15 @@ void run(const ConvertRequest& request) {
   inputs.paged = kFilesBesideMemory && !morphs;
   const Sequence sequence = rig ? Sequence() : read_inputs(inputs);
   stop_if_asked();
-  too_late_to_stop();
+  const HoldOn hold;  // a file that is begun is taken away
+  ProgressBar bar;
   if (rig)
     write_rig(request.output, *rig, request.write);
   else if (takes_rigs && !usable_for(FileUse::write_sequence, request.output))
     write_rig(request.output, as_morphs(sequence), request.write);
   else
-    write_sequence(request.output, sequence);
+    write_sequence(request.output, sequence, bar.callback());
+  bar.wipe();
   for (const std::filesystem::path& file : files_written(request.output)) fmt::print("{}\n", file.string());
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "sinew/core/progress.h"
 #include "sinew/core/sequence.h"
 #include "sinew/io/io.h"
 
@@ -30,7 +31,7 @@ Sequence parse_alembic(std::span<const std::byte> bytes, const std::string& name
 /// normals that follow the motion, materials as face sets, and the rest pose (Pref, Nref) where it is not the first
 /// frame. Times are stored as a constant rate where they are within 1e-3 of a frame of one; clips lie one after
 /// another. The same sequence gives the same bytes. Throws Error{output}; nothing is left behind then.
-void write_alembic(const std::filesystem::path& path, const Sequence& sequence);
+void write_alembic(const std::filesystem::path& path, const Sequence& sequence, const Progress& progress = {});
 
 /// One object of an archive.
 struct AlembicObject {

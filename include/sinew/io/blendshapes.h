@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "sinew/core/blendshapes.h"
 #include "sinew/core/sliders.h"
@@ -33,6 +34,14 @@ SliderMap sliders_of(const GltfExtension& extension, std::size_t bones, const st
 
 /// The map in a file that holds `rig`, or nothing. Throws Error{input}.
 std::optional<SliderMap> read_sliders(const std::filesystem::path& path, const Rig& rig);
+
+/// The entries of a map as arrays of equal length n; `by` has n×width numbers.
+struct SliderEntries {
+  std::vector<Index> bones;
+  std::vector<Index> sliders;
+  std::vector<float> by;
+};
+SliderEntries entries_of(const SliderMap& map);
 
 /// Writes the map as NumPy arrays (.npz): names as `sliders` (S) and `bones` (B); `heads` (B×3); its entries as
 /// `entry_bone`, `entry_slider` (n) and `entry_by` (n×6 for rigid bones, n×12 for affine ones); the sliders in the

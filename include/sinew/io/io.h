@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sinew/core/progress.h"
 #include "sinew/core/rig.h"
 #include "sinew/core/sequence.h"
 
@@ -88,8 +89,9 @@ struct WriteOptions {
 void write_rig(const std::filesystem::path& path, const Rig& rig, const WriteOptions& options = {});
 
 /// Writes the posed frames in the format that the extension names (.pc2, .mdd, .npz, .abc, .usda, .usdz; a path without
-/// extension: OBJ folder). PC2 and MDD hold positions only: the rest mesh goes beside them as NAME.obj.
-void write_sequence(const std::filesystem::path& path, const Sequence& sequence);
+/// extension: OBJ folder). PC2 and MDD hold positions only: the rest mesh goes beside them as NAME.obj. Throws
+/// Error{output}, and Error{interrupted} when `progress` says so: what was there before is there still.
+void write_sequence(const std::filesystem::path& path, const Sequence& sequence, const Progress& progress = {});
 
 /// Whether a file holds a two-layer model, which then poses its vertices instead of the skin that stands in for it.
 bool has_two_layers(const std::filesystem::path& path);

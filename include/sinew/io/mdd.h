@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 
+#include "sinew/core/progress.h"
 #include "sinew/io/io.h"
 #include "sinew/io/point_cache.h"
 
@@ -18,6 +19,7 @@ PointCache parse_mdd(std::span<const std::byte> bytes, const std::string& name, 
 PointCache read_mdd(const std::filesystem::path& path, const Warnings& warn = {}, const Paging& paging = {});
 
 /// Throws Error{output}.
-void write_mdd(const std::filesystem::path& path, const Frames& frames, std::span<const double> times);
+void write_mdd(const std::filesystem::path& path, const Frames& frames, std::span<const double> times,
+               const Progress& progress = {});
 
 }  // namespace sinew

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sinew/core/progress.h"
 #include "sinew/core/sequence.h"
 
 /// NumPy arrays: single ones (.npy) and a sequence as a stored zip of them (.npz, as np.savez writes and np.load
@@ -35,6 +36,6 @@ Sequence read_npz(const std::filesystem::path& path, const Paging& paging = {});
 
 /// Writes frames, rest, times, face_sizes and corners; clips are laid one after another. Throws Error{output}, also
 /// when the file would exceed the 4 GiB of a plain zip.
-void write_npz(const std::filesystem::path& path, const Sequence& sequence);
+void write_npz(const std::filesystem::path& path, const Sequence& sequence, const Progress& progress = {});
 
 }  // namespace sinew

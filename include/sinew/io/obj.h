@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sinew/core/mesh.h"
+#include "sinew/core/progress.h"
 #include "sinew/core/sequence.h"
 
 /// Wavefront OBJ, polygons only: v (with optional w or r g b), vt, vn, f, usemtl, o, g. Everything else is skipped.
@@ -36,7 +37,7 @@ void write_obj(const std::filesystem::path& path, const Mesh& mesh);
 /// Writes rest.obj and frame0000.obj, frame0001.obj, ... with the faces, materials and first UV set but without
 /// normals, which belong to the rest pose. The folder appears when it is complete. It replaces one that holds nothing
 /// but such files; throws Error{output} for any other folder that is not empty.
-void write_obj_folder(const std::filesystem::path& folder, const Sequence& sequence);
+void write_obj_folder(const std::filesystem::path& folder, const Sequence& sequence, const Progress& progress = {});
 
 /// True when `a` comes before `b`: runs of digits compare as numbers, everything else by character.
 bool natural_less(const std::string& a, const std::string& b);

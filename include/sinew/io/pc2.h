@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 
+#include "sinew/core/progress.h"
 #include "sinew/io/io.h"
 #include "sinew/io/output_file.h"
 #include "sinew/io/point_cache.h"
@@ -35,6 +36,7 @@ class Pc2File {
 };
 
 /// The rate is the mean spacing of `times`, since PC2 has no other. Throws Error{output}.
-void write_pc2(const std::filesystem::path& path, const Frames& frames, std::span<const double> times);
+void write_pc2(const std::filesystem::path& path, const Frames& frames, std::span<const double> times,
+               const Progress& progress = {});
 
 }  // namespace sinew

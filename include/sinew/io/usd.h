@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include "sinew/core/progress.h"
 #include "sinew/io/io.h"
 
 /// USD in and out: text layers (.usda) and packages of one with its images (.usdz). Which function you want:
@@ -21,7 +22,7 @@ namespace sinew {
 void write_usd_rig(const std::filesystem::path& path, const Rig& rig);
 
 /// Frames of all clips one after another; the rest pose is the default value of the points. Complete or absent.
-void write_usd_sequence(const std::filesystem::path& path, const Sequence& sequence);
+void write_usd_sequence(const std::filesystem::path& path, const Sequence& sequence, const Progress& progress = {});
 
 /// Reads the skinned meshes of a stage as one rig; meshes without a skin become pieces that follow a bone of their own,
 /// blend shapes become corrections. The result satisfies Rig::check(). Throws Error{input}: for binary layers (crate),

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "io/alembic/writer.h"
+#include "io/go_on.h"
 #include "io/scene/posed_normals.h"
 #include "io/scene/sequence_times.h"
 #include "sinew/core/error.h"
@@ -302,7 +303,7 @@ class PartWriter {
 
 }  // namespace
 
-void write_alembic(const std::filesystem::path& path, const Sequence& sequence) {
+void write_alembic(const std::filesystem::path& path, const Sequence& sequence, const Progress& progress) {
   sequence.check();
   const std::vector<MeshPart> parts = parts_of(sequence);
   for (const MeshPart& part : parts)
@@ -318,8 +319,10 @@ void write_alembic(const std::filesystem::path& path, const Sequence& sequence) 
   std::vector<PartWriter> writers;
   writers.reserve(parts.size());
   for (const MeshPart& part : parts) writers.emplace_back(writer, sequence, part, needs_sampling ? 1 : 0);
-  for (std::size_t f = 0; f < sequence.frame_count(); ++f)
+  for (std::size_t f = 0; f < sequence.frame_count(); ++f) {
+    go_on(progress, path, f, sequence.frame_count());
     for (PartWriter& part : writers) part.add_frame(f);
+  }
   std::vector<WrittenObject> objects;
   objects.reserve(parts.size());
   for (PartWriter& part : writers) objects.push_back(part.finish());

@@ -19,7 +19,9 @@ class NpzMembers {
            std::span<const T> values) {
     add_bytes(name, type, shape, std::as_bytes(values));
   }
-  void write(const std::filesystem::path& path) const { write_zip(path, members_); }
+  void write(const std::filesystem::path& path, const Progress& progress = {}) const {
+    write_zip(path, members_, 1, progress);
+  }
 
  private:
   void add_bytes(const std::string& name, const std::string& type, const std::vector<std::size_t>& shape,

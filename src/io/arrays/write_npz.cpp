@@ -29,7 +29,7 @@ void NpzMembers::add_bytes(const std::string& name, const std::string& type, con
   members_.push_back({name + ".npy", {std::as_bytes(std::span(headers_.back())), values}});
 }
 
-void write_npz(const std::filesystem::path& path, const Sequence& sequence) {
+void write_npz(const std::filesystem::path& path, const Sequence& sequence, const Progress& progress) {
   const std::size_t frames = sequence.frame_count();
   const std::size_t vertices = sequence.vertex_count();
   const std::vector<double> times = continuous_times(sequence);
@@ -42,7 +42,7 @@ void write_npz(const std::filesystem::path& path, const Sequence& sequence) {
   out.add("times", "<f8", {frames}, std::span<const double>(times));
   out.add("face_sizes", "<u4", {mesh.face_count()}, std::span<const Index>(mesh.face_sizes));
   out.add("corners", "<u4", {mesh.corners.size()}, std::span<const Index>(mesh.corners));
-  out.write(path);
+  out.write(path, progress);
 }
 
 }  // namespace sinew

@@ -49,6 +49,16 @@ struct Texts {
 
 }  // namespace
 
+SliderEntries entries_of(const SliderMap& map) {
+  SliderEntries out;
+  for (const SliderMap::Entry& entry : map.entries) {
+    out.bones.push_back(entry.bone);
+    out.sliders.push_back(entry.slider);
+    out.by.insert(out.by.end(), entry.by.begin(), entry.by.begin() + static_cast<std::ptrdiff_t>(map.width()));
+  }
+  return out;
+}
+
 void write_sliders_npz(const std::filesystem::path& path, const Rig& rig, const SliderMap& map,
                        const Eigen::MatrixXf& values) {
   std::vector<std::string> bone_names;
@@ -57,14 +67,7 @@ void write_sliders_npz(const std::filesystem::path& path, const Rig& rig, const 
     bone_names.push_back(bone.name);
     heads.insert(heads.end(), bone.head.data(), bone.head.data() + 3);
   }
-  std::vector<Index> bones;
-  std::vector<Index> sliders;
-  std::vector<float> by;
-  for (const SliderMap::Entry& entry : map.entries) {
-    bones.push_back(entry.bone);
-    sliders.push_back(entry.slider);
-    by.insert(by.end(), entry.by.begin(), entry.by.begin() + static_cast<std::ptrdiff_t>(map.width()));
-  }
+  const SliderEntries entries = entries_of(map);
   const Texts slider_texts(map.names);
   const Texts bone_texts(bone_names);
   const Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> rows = values;
@@ -73,9 +76,9 @@ void write_sliders_npz(const std::filesystem::path& path, const Rig& rig, const 
   out.add("sliders", slider_texts.type(), {map.names.size()}, std::span<const char32_t>(slider_texts.points));
   out.add("bones", bone_texts.type(), {bone_names.size()}, std::span<const char32_t>(bone_texts.points));
   out.add("heads", "<f4", {bone_names.size(), 3}, std::span<const float>(heads));
-  out.add("entry_bone", "<u4", {bones.size()}, std::span<const Index>(bones));
-  out.add("entry_slider", "<u4", {sliders.size()}, std::span<const Index>(sliders));
-  out.add("entry_by", "<f4", {bones.size(), map.width()}, std::span<const float>(by));
+  out.add("entry_bone", "<u4", {map.entries.size()}, std::span<const Index>(entries.bones));
+  out.add("entry_slider", "<u4", {map.entries.size()}, std::span<const Index>(entries.sliders));
+  out.add("entry_by", "<f4", {map.entries.size(), map.width()}, std::span<const float>(entries.by));
   out.add("values", "<f4", {frames, static_cast<std::size_t>(rows.cols())},
           std::span<const float>(rows.data(), static_cast<std::size_t>(rows.size())));
   out.add("times", "<f8", {rig.times.size()}, std::span<const double>(rig.times));

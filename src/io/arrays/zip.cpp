@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 
+#include "io/go_on.h"
 #include "sinew/core/error.h"
 #include "sinew/io/output_file.h"
 
@@ -162,7 +163,21 @@ std::size_t find_zip_contents(const ByteSource& source, const ZipEntry& entry, c
   return start;
 }
 
-void write_zip(const std::filesystem::path& path, const std::vector<ZipMember>& members, std::size_t alignment) {
+void write_zip(const std::filesystem::path& path, const std::vector<ZipMember>& members, std::size_t alignment,
+               const Progress& progress) {
+  double total = 0;  // bytes, each of which is summed and written
+  double done = 0;
+  for (const ZipMember& member : members)
+    for (const auto part : member.parts) total += 2.0 * static_cast<double>(part.size());
+  const auto in_blocks = [&](std::span<const std::byte> bytes, auto&& body) {
+    constexpr std::size_t kBlock = std::size_t{1} << 24;
+    for (std::size_t begin = 0; begin < bytes.size(); begin += kBlock) {
+      go_on(progress, path, done / total);
+      const auto block = bytes.subspan(begin, std::min(kBlock, bytes.size() - begin));
+      body(block);
+      done += static_cast<double>(block.size());
+    }
+  };
   OutputFile file(path);
   Record directory;
   std::uint64_t offset = 0;
@@ -176,7 +191,7 @@ void write_zip(const std::filesystem::path& path, const std::vector<ZipMember>& 
     std::uint32_t crc = 0;
     for (const auto part : member.parts) size += part.size();
     limited(offset + size);
-    for (const auto part : member.parts) crc = extend_crc(crc, part);
+    for (const auto part : member.parts) in_blocks(part, [&](auto block) { crc = extend_crc(crc, block); });
     const std::size_t extra = padding(offset, member.name, alignment);
     Record local;
     local.add(kLocalSignature);
@@ -187,7 +202,7 @@ void write_zip(const std::filesystem::path& path, const std::vector<ZipMember>& 
       local.add(kPaddingTag).add(static_cast<std::uint16_t>(extra - 4)).add_text(std::string(extra - 4, '\0'));
     }
     file.write(local.bytes());
-    for (const auto part : member.parts) file.write(part);
+    for (const auto part : member.parts) in_blocks(part, [&](auto block) { file.write(block); });
 
     directory.add(kEntrySignature).add(std::uint16_t{20});
     add_common(directory, crc, limited(size), member.name, 0);

@@ -10,6 +10,8 @@
 
 #include "io/byte_source.h"
 
+#include "sinew/core/progress.h"
+
 /// Just enough zip for NPZ and USDZ: stored members, one disk, below 4 GiB.
 namespace sinew {
 
@@ -41,6 +43,7 @@ inline constexpr std::size_t kPackageAlignment = 64;
 
 /// Throws Error{output}; no dates are written, so that equal contents give equal files. The contents of every member
 /// start at a multiple of `alignment`, at most 65535.
-void write_zip(const std::filesystem::path& path, const std::vector<ZipMember>& members, std::size_t alignment = 1);
+void write_zip(const std::filesystem::path& path, const std::vector<ZipMember>& members, std::size_t alignment = 1,
+               const Progress& progress = {});
 
 }  // namespace sinew

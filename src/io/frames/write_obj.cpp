@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "io/go_on.h"
 #include "io/textures/srgb.h"
 #include "sinew/core/error.h"
 #include "sinew/io/obj.h"
@@ -219,7 +220,7 @@ void write_obj(const fs::path& path, const Mesh& mesh) {
   file.commit();
 }
 
-void write_obj_folder(const fs::path& folder, const Sequence& sequence) {
+void write_obj_folder(const fs::path& folder, const Sequence& sequence, const Progress& progress) {
   OutputFolder output(folder);
   write_obj(output.path() / "rest.obj", sequence.rest);
   ObjText tail(sequence.rest, false);
@@ -227,6 +228,7 @@ void write_obj_folder(const fs::path& folder, const Sequence& sequence) {
   tail.faces(sequence.rest.face_count());
   const std::string faces = tail.take();
   for (std::size_t f = 0; f < sequence.frame_count(); ++f) {
+    go_on(progress, folder, f, sequence.frame_count());
     ObjText text(sequence.rest, false);
     text.positions(sequence.frames[f], Points(3, 0));
     OutputFile file(output.path() / fmt::format("frame{:04}.obj", f));

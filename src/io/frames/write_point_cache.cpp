@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "io/frames/point_cache_bytes.h"
+#include "io/go_on.h"
 #include "sinew/core/error.h"
 #include "sinew/io/mdd.h"
 #include "sinew/io/output_file.h"
@@ -53,13 +54,18 @@ void Pc2File::commit() {
   file_.commit();
 }
 
-void write_pc2(const std::filesystem::path& path, const Frames& frames, std::span<const double> times) {
+void write_pc2(const std::filesystem::path& path, const Frames& frames, std::span<const double> times,
+               const Progress& progress) {
   Pc2File file(path, frames.count(), frames.vertex_count(), mean_rate(times));
-  for (std::size_t f = 0; f < frames.count(); ++f) file.add(frames[f]);
+  for (std::size_t f = 0; f < frames.count(); ++f) {
+    go_on(progress, path, f, frames.count());
+    file.add(frames[f]);
+  }
   file.commit();
 }
 
-void write_mdd(const std::filesystem::path& path, const Frames& frames, std::span<const double> times) {
+void write_mdd(const std::filesystem::path& path, const Frames& frames, std::span<const double> times,
+               const Progress& progress) {
   std::vector<std::uint32_t> words;
   const auto add = [&](auto value) { words.push_back(swap_bytes(std::bit_cast<std::uint32_t>(value))); };
   OutputFile file(path);
@@ -68,6 +74,7 @@ void write_mdd(const std::filesystem::path& path, const Frames& frames, std::spa
   for (const double time : times) add(static_cast<float>(time));
   file.write(std::as_bytes(std::span(words)));
   for (std::size_t f = 0; f < frames.count(); ++f) {
+    go_on(progress, path, f, frames.count());
     const ConstPointsMap frame = frames[f];
     words.clear();
     for (Eigen::Index i = 0; i < frame.size(); ++i) add(frame.data()[i]);

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "io/gltf/write_mesh.h"
+#include "io/go_on.h"
 #include "io/json_text.h"
 #include "io/scene/rig_facts.h"
 #include "io/scene/sequence_times.h"
@@ -306,8 +307,13 @@ void write_usd_rig(const std::filesystem::path& path, const Rig& rig) {
   usd::write_file(path, rig, usd::write_rig_layer);
 }
 
-void write_usd_sequence(const std::filesystem::path& path, const Sequence& sequence) {
-  usd::write_file(path, sequence, usd::write_sequence_layer);
+void write_usd_sequence(const std::filesystem::path& path, const Sequence& sequence, const Progress& progress) {
+  usd::write_file(path, sequence, [&](const std::string& name, const Sequence& content, const usd::Text::Sink& sink) {
+    return usd::write_sequence_layer(name, content, [&](std::string_view piece) {
+      go_on(progress, path, -1);
+      sink(piece);
+    });
+  });
 }
 
 }  // namespace sinew
