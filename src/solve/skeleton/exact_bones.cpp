@@ -38,9 +38,9 @@ constexpr int kMovesOfTurn = 8;        // of bones and joints
 constexpr double kPays = 0.98;         // of the telling, for which another turn follows
 constexpr int kGrowths = 2;            // in a row that do not make the telling shorter
 constexpr double kOutside = 4;         // bones more that one costs which leads outside the body
-constexpr double kClose = 1.15;        // times the shortest telling, from which as many are tried again
+constexpr double kClose = 4;           // bones that the shortest telling is away, where a trial goes on settling
 constexpr int kBonesTried = 8;         // of the bones, the cheapest, that are tried before dropping ends
-constexpr int kManyBones = 48;         // above which a tenth goes at a time
+constexpr int kManyBones = 48;         // above which a tenth goes at a time, half of that where it fails
 
 /// Of the precision, to which free bones are told: a few of them do what more joints did, and are missed with joints.
 constexpr std::array kFiner{1.0, 0.4};
@@ -66,14 +66,17 @@ struct Telling {
   double rows;      // 3F
   double variance;  // per number, radius 1: precision and noise
 
+  double of_a_bone(const SkeletonFit& fit) const {
+    return 0.5 * (rows + 3) * std::log(rows * static_cast<double>(fit.problem->vertex_count()));
+  }
+
   double nats(const SkeletonFit& fit) const {
     double sum = 0;
     for (const float squares : fit.state.sums.residual)
       sum += std::log1p(static_cast<double>(squares) / (rows * variance));
-    const double numbers = rows * static_cast<double>(fit.problem->vertex_count());
     double bones = fit.state.bones();
     for (int b = 0; b < fit.state.bones(); ++b) bones += kOutside * outside(fit, b);
-    return 0.5 * (rows * sum + bones * (rows + 3) * std::log(numbers));
+    return 0.5 * rows * sum + bones * of_a_bone(fit);
   }
 };
 
@@ -111,7 +114,8 @@ bool drop_while_shorter(const Telling& telling, double most, const Without& with
   double nats = telling.nats(fit);
   int place = 0;   // in the order, of the bone that is tried next
   int missed = 0;  // bones tried since the last that went
-  bool many = true;
+  int many = fit.state.bones() / 10;  // go at a time
+  const double close = kClose * telling.of_a_bone(fit);
   std::vector<int> order = cheapest_first(fit);
   while (fit.state.bones() > 1 && fit.e_rms() <= most) {
     const int window = std::min(kBonesTried, fit.state.bones());
@@ -119,10 +123,11 @@ bool drop_while_shorter(const Telling& telling, double most, const Without& with
     if (!tell(progress, "search", 0)) return false;
     place %= window;
     std::vector<int> gone{order[at(place)]};
-    if (many && fit.state.bones() > kManyBones) gone.assign(order.begin(), order.begin() + fit.state.bones() / 10);
+    many = std::min(many, fit.state.bones() / 10);
+    if (many > 1 && fit.state.bones() > kManyBones) gone.assign(order.begin(), order.begin() + many);
     SkeletonFit fewer = without(fit, gone);
     double left = telling.nats(fewer);
-    if (left >= nats && left < kClose * nats) {
+    if (left >= nats && left < nats + close) {
       settle(fewer);
       left = telling.nats(fewer);
     }
@@ -133,7 +138,7 @@ bool drop_while_shorter(const Telling& telling, double most, const Without& with
       missed = 0;
       order = cheapest_first(fit);
     } else if (gone.size() > 1) {
-      many = false;
+      many /= 2;
     } else {
       ++missed;
       ++place;
@@ -308,16 +313,24 @@ ExactEnd join(const FreeBones& free, std::size_t i, const SkeletonOptions& optio
   return tell(progress, "search", 0.5) ? ExactEnd::found : ExactEnd::stopped;
 }
 
-/// One turn of adding bones, dropping and moving them. False: asked to stop.
-bool take_turn(const Telling& telling, const SkeletonOptions& options, const Progress& progress, ExactSearch& search) {
+/// One turn of adding bones, dropping and moving them; `pays` says whether the moves left something for another. False:
+/// asked to stop.
+bool take_turn(const Telling& telling, const SkeletonOptions& options, const Progress& progress, ExactSearch& search,
+               bool& pays) {
   const auto settle = [](SkeletonFit& close) { converge(close, 2 * kWithoutJointed); };
-  const bool go_on =
-      grow_while_shorter(telling, options.seed, progress, search.fit) &&
-      drop_while_shorter(
-          telling, kAnyError, without_jointed, settle, [](const SkeletonFit&) {}, progress, search.fit) &&
-      search_skeleton(search.fit, kMovesOfTurn, options.seed, nullptr, progress);
-  if (go_on) search.nats = telling.nats(search.fit);
-  return go_on;
+  if (!grow_while_shorter(telling, options.seed, progress, search.fit) ||
+      !drop_while_shorter(
+          telling, kAnyError, without_jointed, settle, [](const SkeletonFit&) {}, progress, search.fit))
+    return false;
+  search.nats = telling.nats(search.fit);
+  SkeletonFit moved = search.fit;
+  if (!search_skeleton(moved, kMovesOfTurn, options.seed, nullptr, progress)) return false;
+  const double nats = telling.nats(moved);
+  pays = nats < kPays * search.nats;
+  if (nats > search.nats) return true;
+  search.nats = nats;
+  search.fit = std::move(moved);
+  return true;
 }
 
 /// What there is where the search is asked to stop.
@@ -360,8 +373,7 @@ ExactBones find_exact_bones(const Whole& whole, const SkeletonOptions& options, 
         if (best) save_search(*best, "best ", arrays);
       });
       ExactSearch next = search;
-      if (!take_turn(telling, options, progress, next)) return stopped(search, best, fit);
-      pays = next.nats < kPays * search.nats;
+      if (!take_turn(telling, options, progress, next, pays)) return stopped(search, best, fit);
       search = std::move(next);
     }
     if (beyond(search.fit.e_rms(), search.noise) <= kExactJointed && (!best || search.nats < best->nats)) best = search;

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/index.h"
+#include "math/gemm.h"
+#include "math/lanes.h"
 #include "math/parallel.h"
 
 namespace sinew::skeleton {
@@ -12,6 +15,7 @@ namespace {
 
 constexpr std::size_t kFrameGrain = 4;
 constexpr double kSmallTurn = 0.05;  // radians up to which the factor of a step serves the next
+constexpr double kLeastDamping = 1e-6;  // of the diagonal: what floats can tell
 constexpr double kServes = 0.25;     // of what a kept factor promises must be gained for it to serve once more
 
 Eigen::Matrix3d cross_matrix(const Eigen::Vector3d& a) {
@@ -54,28 +58,55 @@ Eigen::MatrixXd mapped(const JointTree& tree, const Eigen::MatrixXd& M) {
 
 using Rows = Eigen::Matrix<double, Eigen::Dynamic, 3>;  // Zᵀ: a row for each column of Z
 
+/// Of the Gauss–Newton matrix unknown k of all bones comes before unknown k + 1 of any, the root's translation last:
+/// bone after bone in memory, so that its blocks are formed for many bones at once. Bone b's unknown k is k B + b.
+struct Planes {
+  Eigen::MatrixXf A;   // 3B×3B, rows and columns in that order
+  Eigen::VectorXf At;  // 3B: what the root's translation has in common with them
+};
+
+Planes planes_of(const Eigen::MatrixXd& A) {
+  const Eigen::Index B = A.rows() / 3;
+  Planes out{Eigen::MatrixXf(3 * B, 3 * B), Eigen::VectorXf(3 * B)};
+  for (Eigen::Index k = 0; k < 3; ++k)
+    for (Eigen::Index b = 0; b < B; ++b) {
+      for (Eigen::Index i = 0; i < 3; ++i)
+        for (Eigen::Index c = 0; c < B; ++c) out.A(i * B + c, k * B + b) = static_cast<float>(A(3 * c + i, 3 * b + k));
+      out.At[k * B + b] = static_cast<float>(A(3 * b + k, 3 * B));
+    }
+  return out;
+}
+
 /// The products of the data with Z instead of T: A = L S Lᵀ, D = C Lᵀ (here its transpose).
 struct FrameProblem {
   const Eigen::MatrixXd& A;
+  const Planes& planes;
   Rows D;  // (3B+1)×3
 };
 
-/// A Z for the symmetric A, into P: one column of A for all three of Z.
+/// A Z for the symmetric A, into P: eight rows of all three columns at a time stay in registers.
 void multiply(const Eigen::MatrixXd& A, const Rows& Z, Rows& P) {
+  using lanes::Double8;
   const Eigen::Index n = A.rows();
-  P.setZero(n, 3);
-  double* p0 = P.data();
-  double* p1 = p0 + n;
-  double* p2 = p1 + n;
-  for (Eigen::Index k = 0; k < n; ++k) {
-    const double* a = A.data() + k * n;
-    const double z0 = Z(k, 0), z1 = Z(k, 1), z2 = Z(k, 2);
-    for (Eigen::Index i = 0; i < n; ++i) {
-      p0[i] += z0 * a[i];
-      p1[i] += z1 * a[i];
-      p2[i] += z2 * a[i];
+  P.resize(n, 3);
+  const double* const z0 = Z.data();
+  const double* const z1 = z0 + n;
+  const double* const z2 = z1 + n;
+  Eigen::Index i = 0;
+  for (; i + Eigen::Index{lanes::kLanes} <= n; i += lanes::kLanes) {
+    Double8 p0, p1, p2;
+    const double* a = A.data() + i;
+    for (Eigen::Index k = 0; k < n; ++k, a += n) {
+      const Double8 value = lanes::load(a);
+      p0 = p0 + z0[k] * value;
+      p1 = p1 + z1[k] * value;
+      p2 = p2 + z2[k] * value;
     }
+    lanes::store(P.data() + i, p0);
+    lanes::store(P.data() + n + i, p1);
+    lanes::store(P.data() + 2 * n + i, p2);
   }
+  for (; i < n; ++i) P.row(i) = A.col(i).transpose() * Z;
 }
 
 /// tr(Z A Zᵀ) − 2 tr(Zᵀ D), P being A Z.
@@ -98,20 +129,75 @@ void find_gradient(const FrameProblem& problem, const Rows& Z, const Rows& P, Ei
   g.tail<3>() = (P.row(3 * B) - problem.D.row(3 * B)).transpose();
 }
 
-/// Gauss–Newton matrix of the same; its lower triangle.
-void find_hessian(const FrameProblem& problem, const Rows& Z, Eigen::MatrixXd& H) {
-  const auto B = static_cast<int>(Z.rows() / 3);
-  H.resize(3 * B + 3, 3 * B + 3);
-  for (int c = 0; c < B; ++c) {
-    const Eigen::Matrix3d right = Z.middleRows<3>(3 * c);
-    for (int b = c; b < B; ++b) {
-      const Eigen::Matrix3d M =
-          Z.middleRows<3>(3 * b).transpose() * Eigen::Matrix3d(problem.A.block<3, 3>(3 * b, 3 * c)) * right;
-      H.block<3, 3>(3 * b, 3 * c) = M.trace() * Eigen::Matrix3d::Identity() - M.transpose();
-    }
-    H.block<3, 3>(3 * B, 3 * c) = cross_matrix(right.transpose() * problem.A.block<3, 1>(3 * c, 3 * B)).transpose();
+/// A column of bone c, for all bones b: with M = Z_bᵀ A_bc Z_c the block is tr(M) I − Mᵀ.
+void find_columns(const Planes& planes, const Eigen::MatrixXf& Z, Eigen::Index c, Eigen::MatrixXf& H) {
+  const Eigen::Index B = Z.rows() / 3;
+  const float* __restrict a[3];
+  const float* __restrict z[3];
+  float* __restrict h[3];
+  float turn[3][3];
+  for (Eigen::Index k = 0; k < 3; ++k) {
+    a[k] = planes.A.data() + (k * B + c) * 3 * B;
+    z[k] = Z.data() + k * 3 * B;
+    h[k] = H.data() + (k * B + c) * H.rows();
+    for (Eigen::Index i = 0; i < 3; ++i) turn[i][k] = Z(i * B + c, k);
   }
-  H.bottomRightCorner<3, 3>() = problem.A(3 * B, 3 * B) * Eigen::Matrix3d::Identity();
+  for (Eigen::Index b = 0; b < B; ++b) {
+    float M[3][3] = {};
+    for (Eigen::Index i = 0; i < 3; ++i) {
+      float u[3];
+      for (int j = 0; j < 3; ++j)
+        u[j] = a[0][i * B + b] * turn[0][j] + a[1][i * B + b] * turn[1][j] + a[2][i * B + b] * turn[2][j];
+      for (int k = 0; k < 3; ++k)
+        for (int j = 0; j < 3; ++j) M[k][j] += z[k][i * B + b] * u[j];
+    }
+    h[0][b] = M[1][1] + M[2][2];
+    h[0][B + b] = -M[0][1];
+    h[0][2 * B + b] = -M[0][2];
+    h[1][B + b] = M[0][0] + M[2][2];
+    h[1][2 * B + b] = -M[1][2];
+    h[2][2 * B + b] = M[0][0] + M[1][1];
+  }
+}
+
+/// Gauss–Newton matrix of the same; its lower triangle.
+void find_hessian(const FrameProblem& problem, const Rows& Z, Eigen::MatrixXf& H) {
+  const Eigen::Index B = Z.rows() / 3;
+  Eigen::MatrixXf planes(3 * B, 3);  // of Z
+  for (Eigen::Index k = 0; k < 3; ++k)
+    for (Eigen::Index i = 0; i < 3; ++i)
+      for (Eigen::Index b = 0; b < B; ++b) planes(i * B + b, k) = static_cast<float>(Z(3 * b + i, k));
+  for (Eigen::Index c = 0; c < B; ++c) {
+    find_columns(problem.planes, planes, c, H);
+    Eigen::Vector3f arm = Eigen::Vector3f::Zero();
+    for (Eigen::Index i = 0; i < 3; ++i) arm += problem.planes.At[i * B + c] * planes.row(i * B + c).transpose();
+    const Eigen::Matrix3f cross = cross_matrix(arm.cast<double>()).transpose().cast<float>();
+    for (Eigen::Index k = 0; k < 3; ++k) H.block<3, 1>(3 * B, k * B + c) = cross.col(k);
+  }
+  H.bottomRightCorner<3, 3>() = static_cast<float>(problem.A(3 * B, 3 * B)) * Eigen::Matrix3f::Identity();
+}
+
+/// The factor of that matrix, damped. False where floats cannot tell it from one that is not definite.
+bool find_factor(const FrameProblem& problem, const Rows& Z, double damping, RotationFactor& factor) {
+  Eigen::MatrixXf& H = factor.begin(Z.rows() + 2);
+  find_hessian(problem, Z, H);
+  const float least = 1e-9F * std::max(H.diagonal().mean(), 1e-30F);
+  H.diagonal().array() += static_cast<float>(damping) * H.diagonal().array() + least;
+  return factor.compute();
+}
+
+/// The step that a factor and the gradient make: a rotation vector for each bone, the translation.
+void find_step(const RotationFactor& factor, const Eigen::VectorXd& g, Eigen::VectorXd& y) {
+  const Eigen::Index B = g.size() / 3 - 1;
+  Eigen::VectorXf x(g.size());
+  for (Eigen::Index k = 0; k < 3; ++k)
+    for (Eigen::Index b = 0; b < B; ++b) x[k * B + b] = static_cast<float>(-g[3 * b + k]);
+  x.tail<3>() = -g.tail<3>().cast<float>();
+  factor.solve_in_place(x);
+  y.resize(g.size());
+  for (Eigen::Index k = 0; k < 3; ++k)
+    for (Eigen::Index b = 0; b < B; ++b) y[3 * b + k] = static_cast<double>(x[k * B + b]);
+  y.tail<3>() = x.tail<3>().cast<double>();
 }
 
 /// Levenberg–Marquardt. The factor of a step serves the next as well while the turns are small.
@@ -122,27 +208,19 @@ void improve_frame(const FrameProblem& problem, int steps, Rows& Z, RotationFact
   multiply(problem.A, Z, P);
   double value = objective(problem, Z, P);
   double damping = 1e-4;
-  Eigen::MatrixXd H;
   Eigen::VectorXd g;
+  Eigen::VectorXd y;
   Rows next;
   Rows next_product;
   for (int step = 0; step < steps; ++step) {
     find_gradient(problem, Z, P, g);
-    H.resize(0, 0);
     bool better = false;
     for (int attempt = 0; attempt < 6 && !better; ++attempt) {
-      if (!reuse) {
-        if (H.size() == 0) find_hessian(problem, Z, H);
-        const double stiffness = std::max(H.diagonal().mean(), 1e-300);
-        Eigen::MatrixXd damped = H;
-        damped.diagonal().array() += damping * H.diagonal().array() + 1e-9 * stiffness;
-        factor.compute(damped);
-        if (factor.info() != Eigen::Success) {
-          damping *= 10;
-          continue;
-        }
+      if (!reuse && !find_factor(problem, Z, damping, factor)) {
+        damping *= 10;
+        continue;
       }
-      const Eigen::VectorXd y = factor.solve(-g);
+      find_step(factor, g, y);
       next = Z;
       for (int b = 0; b < B; ++b)
         next.middleRows<3>(3 * b) = Z.middleRows<3>(3 * b) * exponential(y.segment<3>(3 * b)).transpose();
@@ -157,7 +235,7 @@ void improve_frame(const FrameProblem& problem, int steps, Rows& Z, RotationFact
         Z.swap(next);
         P.swap(next_product);
         value = reached;
-        if (!reuse) damping = std::max(1e-9, damping / 10);
+        if (!reuse) damping = std::max(kLeastDamping, damping / 10);
         if (small) return;
         reuse = serves && y.head(3 * B).cwiseAbs().maxCoeff() < kSmallTurn;
       } else if (reuse) {
@@ -249,10 +327,11 @@ void update_rotations(const JointTree& tree, const Eigen::MatrixXd& S, const std
                       int steps, int threads, JointPoses& poses, std::vector<RotationFactor>* kept) {
   const int B = tree.bones();
   const Eigen::MatrixXd A = mapped(tree, mapped(tree, S).transpose());
+  const Planes planes = planes_of(A);
   if (kept != nullptr) kept->resize(poses.frames());
   parallel_for(poses.frames(), kFrameGrain, threads, [&](std::size_t first, std::size_t last) {
     for (std::size_t f = first; f < last; ++f) {
-      const FrameProblem problem{A, mapped(tree, C[f].transpose())};
+      const FrameProblem problem{A, planes, mapped(tree, C[f].transpose())};
       Rows Z(3 * B + 1, 3);
       Z << poses.rotation[f].transpose(), poses.root.col(static_cast<Eigen::Index>(f)).transpose();
       RotationFactor own;
@@ -290,10 +369,10 @@ void update_joints(const Eigen::MatrixXd& S, const std::vector<Eigen::Matrix3Xd>
   // The root's translation is eliminated per frame: products of centred weights.
   const Eigen::MatrixXd K = U.transpose() * ww * U - mass * mass.transpose() / vertices;
 
-  Eigen::MatrixXd N = Eigen::MatrixXd::Zero(3 * B, 3 * B);
+  Eigen::MatrixXd N(3 * B, 3 * B);
   Eigen::VectorXd r = Eigen::VectorXd::Zero(3 * B);
   std::vector<Eigen::Vector3d> mean_residual(poses.frames());
-  std::vector<Eigen::Matrix3Xd> differences(poses.frames());
+  Eigen::MatrixXd differences(3 * index(poses.frames()), 3 * B);
   for (std::size_t f = 0; f < poses.frames(); ++f) {
     const Eigen::Matrix3Xd& R = poses.rotation[f];
     Eigen::Matrix3Xd D = Eigen::Matrix3Xd::Zero(3, 3 * B);
@@ -305,12 +384,13 @@ void update_joints(const Eigen::MatrixXd& S, const std::vector<Eigen::Matrix3Xd>
     const Eigen::Matrix3Xd e = target * U - R * subtree_u.transpose() - mean * mass.transpose();
     for (int a = 0; a < B; ++a) {
       r.segment<3>(3 * a) += D.middleCols<3>(3 * a).transpose() * e.col(a);
-      for (int b = 0; b <= a; ++b)
-        N.block<3, 3>(3 * a, 3 * b) += K(a, b) * D.middleCols<3>(3 * a).transpose() * D.middleCols<3>(3 * b);
     }
     mean_residual[f] = mean;
-    differences[f] = std::move(D);
+    differences.middleRows<3>(3 * index(f)) = D;
   }
+  gemm(Op::transpose, Op::none, 1.0, differences, differences, 0.0, N);
+  for (int a = 0; a < B; ++a)
+    for (int b = 0; b < B; ++b) N.block<3, 3>(3 * a, 3 * b) *= K(a, b);
   // The pull is relative to each joint's own stiffness, so that it decides only what the motion leaves open; a joint
   // that never bends has none and goes to its anchor.
   const double least = 1e-9 * std::max(N.diagonal().mean(), 1e-300);
@@ -325,7 +405,7 @@ void update_joints(const Eigen::MatrixXd& S, const std::vector<Eigen::Matrix3Xd>
     if (tree.parent[a] >= 0) tree.joint.col(a) = c.segment<3>(3 * a);
   for (std::size_t f = 0; f < poses.frames(); ++f) {
     Eigen::Vector3d carried = Eigen::Vector3d::Zero();
-    for (int a = 0; a < B; ++a) carried += mass[a] * (differences[f].middleCols<3>(3 * a) * tree.joint.col(a));
+    for (int a = 0; a < B; ++a) carried += mass[a] * (differences.block<3, 3>(3 * index(f), 3 * a) * tree.joint.col(a));
     poses.root.col(static_cast<Eigen::Index>(f)) = mean_residual[f] - carried / vertices;
   }
 }
