@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <cstddef>
+#include <cstring>
 
 #include "math/gemm.h"
 
@@ -17,17 +19,33 @@ constexpr int kPanel = 24;  // columns that are taken together from those before
   for (int i = 0; i < count; ++i) to[i] -= factor * from[i];
 }
 
-/// Sums run in sixteen lanes: an order that does not depend on the processor.
-float dot(int count, const float* a, const float* b) {
-  constexpr int kLanes = 16;
-  float sums[kLanes] = {};
+/// to −= Σ factors · four columns that are `stride` apart
+void take_off_four(int count, const float* factors, const float* __restrict from, std::ptrdiff_t stride,
+                   float* __restrict to) {
+  const float a = factors[0], b = factors[1], c = factors[2], d = factors[3];
+  for (int i = 0; i < count; ++i)
+    to[i] -= (a * from[i] + b * from[stride + i]) + (c * from[2 * stride + i] + d * from[3 * stride + i]);
+}
+
+/// Products of x with four columns that are `stride` apart. Sums run in eight lanes, on any processor.
+void four_dots(int count, const float* from, std::ptrdiff_t stride, const float* x, float* dots) {
+  using Eight = float __attribute__((vector_size(32)));
+  const auto eight = [](const float* at) {
+    Eight value;
+    std::memcpy(&value, at, sizeof value);
+    return value;
+  };
+  Eight sums[4] = {};
   int i = 0;
-  for (; i + kLanes <= count; i += kLanes)
-    for (int l = 0; l < kLanes; ++l) sums[l] += a[i + l] * b[i + l];
-  for (; i < count; ++i) sums[0] += a[i] * b[i];
-  for (int half = kLanes / 2; half > 0; half /= 2)
-    for (int l = 0; l < half; ++l) sums[l] += sums[l + half];
-  return sums[0];
+  for (; i + 8 <= count; i += 8) {
+    const Eight value = eight(x + i);
+    for (int c = 0; c < 4; ++c) sums[c] += value * eight(from + c * stride + i);
+  }
+  for (int c = 0; c < 4; ++c) {
+    const Eight& s = sums[c];
+    dots[c] = ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
+    for (int rest = i; rest < count; ++rest) dots[c] += x[rest] * from[c * stride + rest];
+  }
 }
 
 /// Factors `width` columns of `rows` rows, whose upper part is square, in place.
@@ -64,17 +82,37 @@ bool FloatCholesky::compute() {
 }
 
 void FloatCholesky::solve_in_place(Eigen::VectorXf& x) const {
+  constexpr int kFour = 4;
   const auto n = static_cast<int>(factor_.rows());
   assert(x.size() == n);
+  const auto stride = std::ptrdiff_t{n};
   const float* const a = factor_.data();
-  for (int j = 0; j < n; ++j) {
-    const float* column = a + std::ptrdiff_t{j} * n;
-    x[j] /= column[j];
-    take_off(n - j - 1, x[j], column + j + 1, x.data() + j + 1);
+  const int whole = n / kFour * kFour;  // columns that are taken four at a time
+  for (int j = 0; j < whole; j += kFour) {
+    const float* corner = a + j * stride + j;
+    for (int k = 0; k < kFour; ++k) {
+      x[j + k] /= corner[k * stride + k];
+      for (int i = k + 1; i < kFour; ++i) x[j + i] -= x[j + k] * corner[k * stride + i];
+    }
+    take_off_four(n - j - kFour, x.data() + j, corner + kFour, stride, x.data() + j + kFour);
   }
-  for (int j = n - 1; j >= 0; --j) {
-    const float* column = a + std::ptrdiff_t{j} * n;
-    x[j] = (x[j] - dot(n - j - 1, column + j + 1, x.data() + j + 1)) / column[j];
+  for (int j = whole; j < n; ++j) {
+    x[j] /= a[j * stride + j];
+    take_off(n - j - 1, x[j], a + j * stride + j + 1, x.data() + j + 1);
+  }
+  for (int j = n - 1; j >= whole; --j) {
+    for (int i = j + 1; i < n; ++i) x[j] -= a[j * stride + i] * x[i];
+    x[j] /= a[j * stride + j];
+  }
+  for (int j = whole - kFour; j >= 0; j -= kFour) {
+    const float* corner = a + j * stride + j;
+    float dots[kFour];
+    four_dots(n - j - kFour, corner + kFour, stride, x.data() + j + kFour, dots);
+    for (int k = kFour - 1; k >= 0; --k) {
+      x[j + k] -= dots[k];
+      for (int i = k + 1; i < kFour; ++i) x[j + k] -= corner[k * stride + i] * x[j + i];
+      x[j + k] /= corner[k * stride + k];
+    }
   }
 }
 

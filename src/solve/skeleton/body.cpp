@@ -14,6 +14,7 @@ constexpr std::size_t kLooks = 200;    // for that
 constexpr int kSteps = 24;             // on the way from the anchor, and to the middle
 
 constexpr double kCell = 0.01;         // side of the cells by which answers are kept
+constexpr double kSmallCell = 0.002;   // the same of rough ones
 constexpr double kMiddleCell = 0.005;  // the same of the middles
 
 /// The number of the cell that x lies in, and its centre. Points far away share cells.
@@ -64,6 +65,14 @@ bool Body::holds(const Eigen::Vector3d& x) const {
     found = cells_.emplace(number, cell).first;
   }
   return found->second == Cell::cut ? surface_.inside(x) : found->second == Cell::within;
+}
+
+bool Body::roughly_holds(const Eigen::Vector3d& x) const {
+  Eigen::Vector3d centre;
+  const std::uint64_t number = cell_of(x, kSmallCell, centre);
+  auto found = small_cells_.find(number);
+  if (found == small_cells_.end()) found = small_cells_.emplace(number, holds(centre)).first;
+  return found->second;
 }
 
 Eigen::Vector3d Body::middle(const Eigen::Vector3d& x) const {

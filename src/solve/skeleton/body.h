@@ -22,6 +22,9 @@ class Body {
 
   bool holds(const Eigen::Vector3d& x) const;
 
+  /// The same told to a tenth of a percent of the radius: quick where the same places are asked about again.
+  bool roughly_holds(const Eigen::Vector3d& x) const;
+
   /// The middle of the limb at x: away from the surface as far as that goes, to where another side is as near. Told to
   /// a quarter of a percent of the radius.
   Eigen::Vector3d middle(const Eigen::Vector3d& x) const;
@@ -38,6 +41,7 @@ class Body {
   SurfaceTree surface_;
   mutable std::unordered_map<std::uint64_t, Eigen::Vector3d> middles_;
   mutable std::unordered_map<std::uint64_t, Cell> cells_;
+  mutable std::unordered_map<std::uint64_t, bool> small_cells_;  // whether their middles are inside
   bool hollow_ = false;
 };
 

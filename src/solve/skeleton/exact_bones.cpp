@@ -54,7 +54,7 @@ double outside(const SkeletonFit& fit, int b) {
   int looks = 0;
   for (int i = 1; i < kPoints; ++i) {
     const double share = static_cast<double>(i) / kPoints;
-    if (!fit.body->holds((1 - share) * fit.tree.joint.col(p) + share * fit.tree.joint.col(b))) ++looks;
+    if (!fit.body->roughly_holds((1 - share) * fit.tree.joint.col(p) + share * fit.tree.joint.col(b))) ++looks;
   }
   return static_cast<double>(looks) / (kPoints - 1);
 }

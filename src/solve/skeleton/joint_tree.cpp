@@ -4,6 +4,7 @@
 #include <Eigen/Geometry>
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "core/index.h"
 #include "math/gemm.h"
@@ -58,20 +59,29 @@ Eigen::MatrixXd mapped(const JointTree& tree, const Eigen::MatrixXd& M) {
 
 using Rows = Eigen::Matrix<double, Eigen::Dynamic, 3>;  // Zᵀ: a row for each column of Z
 
+using Eight = float __attribute__((vector_size(32)));
+constexpr Eigen::Index kEight = 8;
+
+Eigen::Index padded(Eigen::Index bones) {
+  return (bones + kEight - 1) / kEight * kEight;
+}
+
 /// Of the Gauss–Newton matrix unknown k of all bones comes before unknown k + 1 of any, the root's translation last:
-/// bone after bone in memory, so that its blocks are formed for many bones at once. Bone b's unknown k is k B + b.
+/// bone after bone in memory, so that its blocks are formed for eight bones at once. Bone b's unknown k is k B + b;
+/// where planes are read it is k P + b, P being B rounded up to a multiple of eight.
 struct Planes {
-  Eigen::MatrixXf A;   // 3B×3B, rows and columns in that order
+  Eigen::MatrixXf A;   // 3P×3B
   Eigen::VectorXf At;  // 3B: what the root's translation has in common with them
 };
 
 Planes planes_of(const Eigen::MatrixXd& A) {
   const Eigen::Index B = A.rows() / 3;
-  Planes out{Eigen::MatrixXf(3 * B, 3 * B), Eigen::VectorXf(3 * B)};
+  const Eigen::Index P = padded(B);
+  Planes out{Eigen::MatrixXf::Zero(3 * P, 3 * B), Eigen::VectorXf(3 * B)};
   for (Eigen::Index k = 0; k < 3; ++k)
     for (Eigen::Index b = 0; b < B; ++b) {
       for (Eigen::Index i = 0; i < 3; ++i)
-        for (Eigen::Index c = 0; c < B; ++c) out.A(i * B + c, k * B + b) = static_cast<float>(A(3 * c + i, 3 * b + k));
+        for (Eigen::Index c = 0; c < B; ++c) out.A(i * P + c, k * B + b) = static_cast<float>(A(3 * c + i, 3 * b + k));
       out.At[k * B + b] = static_cast<float>(A(3 * b + k, 3 * B));
     }
   return out;
@@ -129,48 +139,55 @@ void find_gradient(const FrameProblem& problem, const Rows& Z, const Rows& P, Ei
   g.tail<3>() = (P.row(3 * B) - problem.D.row(3 * B)).transpose();
 }
 
-/// A column of bone c, for all bones b: with M = Z_bᵀ A_bc Z_c the block is tr(M) I − Mᵀ.
+/// The columns of bone c, for all bones b: with M = Z_bᵀ A_bc Z_c the block is tr(M) I − Mᵀ. Z is 3P×3.
 void find_columns(const Planes& planes, const Eigen::MatrixXf& Z, Eigen::Index c, Eigen::MatrixXf& H) {
-  const Eigen::Index B = Z.rows() / 3;
-  const float* __restrict a[3];
-  const float* __restrict z[3];
-  float* __restrict h[3];
+  const Eigen::Index B = planes.A.cols() / 3;
+  const Eigen::Index P = Z.rows() / 3;
+  const auto eight = [](const float* at) {
+    Eight value;
+    std::memcpy(&value, at, sizeof value);
+    return value;
+  };
   float turn[3][3];
-  for (Eigen::Index k = 0; k < 3; ++k) {
-    a[k] = planes.A.data() + (k * B + c) * 3 * B;
-    z[k] = Z.data() + k * 3 * B;
-    h[k] = H.data() + (k * B + c) * H.rows();
-    for (Eigen::Index i = 0; i < 3; ++i) turn[i][k] = Z(i * B + c, k);
-  }
-  for (Eigen::Index b = 0; b < B; ++b) {
-    float M[3][3] = {};
+  for (Eigen::Index i = 0; i < 3; ++i)
+    for (Eigen::Index k = 0; k < 3; ++k) turn[i][k] = Z(i * P + c, k);
+  for (Eigen::Index b = 0; b < B; b += kEight) {
+    Eight M[3][3] = {};
     for (Eigen::Index i = 0; i < 3; ++i) {
-      float u[3];
-      for (int j = 0; j < 3; ++j)
-        u[j] = a[0][i * B + b] * turn[0][j] + a[1][i * B + b] * turn[1][j] + a[2][i * B + b] * turn[2][j];
-      for (int k = 0; k < 3; ++k)
-        for (int j = 0; j < 3; ++j) M[k][j] += z[k][i * B + b] * u[j];
+      const float* a = planes.A.data() + c * 3 * P + i * P + b;
+      const Eight first = eight(a), second = eight(a + 3 * P * B), third = eight(a + 6 * P * B);
+      Eight u[3];
+      for (int j = 0; j < 3; ++j) u[j] = first * turn[0][j] + second * turn[1][j] + third * turn[2][j];
+      for (int k = 0; k < 3; ++k) {
+        const Eight z = eight(Z.data() + k * 3 * P + i * P + b);
+        for (int j = 0; j < 3; ++j) M[k][j] += z * u[j];
+      }
     }
-    h[0][b] = M[1][1] + M[2][2];
-    h[0][B + b] = -M[0][1];
-    h[0][2 * B + b] = -M[0][2];
-    h[1][B + b] = M[0][0] + M[2][2];
-    h[1][2 * B + b] = -M[1][2];
-    h[2][2 * B + b] = M[0][0] + M[1][1];
+    const auto here = static_cast<std::size_t>(std::min(kEight, B - b)) * sizeof(float);
+    const auto put = [&](Eigen::Index row, Eigen::Index column, const Eight& value) {
+      std::memcpy(&H(row * B + b, column * B + c), &value, here);
+    };
+    put(0, 0, M[1][1] + M[2][2]);
+    put(1, 0, -M[0][1]);
+    put(2, 0, -M[0][2]);
+    put(1, 1, M[0][0] + M[2][2]);
+    put(2, 1, -M[1][2]);
+    put(2, 2, M[0][0] + M[1][1]);
   }
 }
 
 /// Gauss–Newton matrix of the same; its lower triangle.
 void find_hessian(const FrameProblem& problem, const Rows& Z, Eigen::MatrixXf& H) {
   const Eigen::Index B = Z.rows() / 3;
-  Eigen::MatrixXf planes(3 * B, 3);  // of Z
+  const Eigen::Index P = padded(B);
+  Eigen::MatrixXf planes = Eigen::MatrixXf::Zero(3 * P, 3);  // of Z
   for (Eigen::Index k = 0; k < 3; ++k)
     for (Eigen::Index i = 0; i < 3; ++i)
-      for (Eigen::Index b = 0; b < B; ++b) planes(i * B + b, k) = static_cast<float>(Z(3 * b + i, k));
+      for (Eigen::Index b = 0; b < B; ++b) planes(i * P + b, k) = static_cast<float>(Z(3 * b + i, k));
   for (Eigen::Index c = 0; c < B; ++c) {
     find_columns(problem.planes, planes, c, H);
     Eigen::Vector3f arm = Eigen::Vector3f::Zero();
-    for (Eigen::Index i = 0; i < 3; ++i) arm += problem.planes.At[i * B + c] * planes.row(i * B + c).transpose();
+    for (Eigen::Index i = 0; i < 3; ++i) arm += problem.planes.At[i * B + c] * planes.row(i * P + c).transpose();
     const Eigen::Matrix3f cross = cross_matrix(arm.cast<double>()).transpose().cast<float>();
     for (Eigen::Index k = 0; k < 3; ++k) H.block<3, 1>(3 * B, k * B + c) = cross.col(k);
   }
