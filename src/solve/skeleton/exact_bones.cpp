@@ -112,8 +112,8 @@ template <class Without, class Settle, class Reached>
 bool drop_while_shorter(const Telling& telling, double most, const Without& without, const Settle& settle,
                         const Reached& reached, const Progress& progress, SkeletonFit& fit) {
   double nats = telling.nats(fit);
-  int place = 0;   // in the order, of the bone that is tried next
-  int missed = 0;  // bones tried since the last that went
+  int place = 0;                      // in the order, of the bone that is tried next
+  int missed = 0;                     // bones tried since the last that went
   int many = fit.state.bones() / 10;  // go at a time
   const double close = kClose * telling.of_a_bone(fit);
   std::vector<int> order = cheapest_first(fit);
@@ -157,9 +157,12 @@ SkeletonFit without_free(const SkeletonFit& fit, std::vector<int> gone) {
 
 SkeletonFit without_jointed(const SkeletonFit& fit, const std::vector<int>& gone) {
   SkeletonFit fewer = fit;
-  contract_bone(fewer, gone.front());
-  // Bones have other numbers now.
-  for (std::size_t i = 1; i < gone.size(); ++i) contract_bone(fewer, cheapest_first(fewer).front());
+  if (gone.size() == 1) {
+    contract_bone(fewer, gone.front());
+  } else {
+    contract_bones(fewer, static_cast<int>(gone.size()),
+                   [](const SkeletonFit& left) { return cheapest_first(left).front(); });
+  }
   strict_rounds(fewer, 2, 3);
   if (gone.size() == 1) {
     SkeletonFit merged = fit;

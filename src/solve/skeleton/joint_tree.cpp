@@ -15,9 +15,9 @@ namespace sinew::skeleton {
 namespace {
 
 constexpr std::size_t kFrameGrain = 4;
-constexpr double kSmallTurn = 0.05;  // radians up to which the factor of a step serves the next
+constexpr double kSmallTurn = 0.05;     // radians up to which the factor of a step serves the next
 constexpr double kLeastDamping = 1e-6;  // of the diagonal: what floats can tell
-constexpr double kServes = 0.25;     // of what a kept factor promises must be gained for it to serve once more
+constexpr double kServes = 0.25;        // of what a kept factor promises must be gained for it to serve once more
 
 Eigen::Matrix3d cross_matrix(const Eigen::Vector3d& a) {
   Eigen::Matrix3d out;

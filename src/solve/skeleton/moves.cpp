@@ -85,6 +85,10 @@ void contract_bone(SkeletonFit& fit, int b) {
   update_weights(fit);
 }
 
+void contract_bones(SkeletonFit& fit, int count, const std::function<int(const SkeletonFit&)>& next) {
+  for (int i = 0; i < count; ++i) contract_bone(fit, next(fit));
+}
+
 void merge_bone(SkeletonFit& fit, int b) {
   constexpr int kRounds = 6;
   const int heir = heir_of(fit, b);
