@@ -40,7 +40,7 @@ constexpr int kGrowths = 2;            // in a row that do not make the telling 
 constexpr double kOutside = 4;         // bones more that one costs which leads outside the body
 constexpr double kClose = 4;           // bones that the shortest telling is away, where a trial goes on settling
 constexpr int kBonesTried = 8;         // of the bones, the cheapest, that are tried before dropping ends
-constexpr int kManyBones = 48;         // above which a tenth goes at a time, half of that where it fails
+constexpr int kManyBones = 48;         // above which a tenth goes at a time, half of that where it fails, then more
 
 /// Of the precision, to which free bones are told: a few of them do what more joints did, and are missed with joints.
 constexpr std::array kFiner{1.0, 0.4};
@@ -136,6 +136,7 @@ bool drop_while_shorter(const Telling& telling, double most, const Without& with
       reached(fit);
       nats = left;
       missed = 0;
+      ++many;
       order = cheapest_first(fit);
     } else if (gone.size() > 1) {
       many /= 2;
