@@ -40,6 +40,7 @@ constexpr int kGrowths = 2;            // in a row that do not make the telling 
 constexpr double kOutside = 4;         // bones more that one costs which leads outside the body
 constexpr double kClose = 4;           // bones that the shortest telling is away, where a trial goes on settling
 constexpr int kBonesTried = 8;         // of the bones, the cheapest, that are tried before dropping ends
+constexpr int kEveryNumber = 32;       // up to which the curve has every number of them
 constexpr int kManyBones = 48;         // above which a tenth goes at a time, half of that where it fails, then more
 
 /// Of the precision, to which free bones are told: a few of them do what more joints did, and are missed with joints.
@@ -191,11 +192,13 @@ bool grow_while_shorter(const Telling& telling, std::uint64_t seed, const Progre
   return true;
 }
 
-/// The errors of fewer and fewer free bones, for the report and to tell a cliff.
+/// The errors of fewer and fewer free bones, for the report: one by one from kEveryNumber on, above by the tenth.
 std::vector<SearchRecord> path_down(SkeletonFit fit) {
   std::vector<SearchRecord> path{{fit.state.bones(), fit.e_rms()}};
   while (fit.state.bones() > 1) {
-    fit = without_free(fit, {cheapest_first(fit).front()});
+    const std::vector<int> order = cheapest_first(fit);
+    fit = without_free(
+        fit, {order.begin(), order.begin() + (fit.state.bones() > kEveryNumber ? fit.state.bones() / 10 : 1)});
     path.push_back({fit.state.bones(), fit.e_rms()});
   }
   std::reverse(path.begin(), path.end());

@@ -13,11 +13,11 @@
 namespace sinew::skeleton {
 namespace {
 
-constexpr int kSettle = 8;         // rounds after a move before it is judged, and once more where it comes near
-constexpr double kNear = 0.04;     // E_RMS above the best that is worth those
-constexpr int kPatience = 16;      // moves, or a quarter of them if more: the search ends where so many gain less than
-constexpr double kGained = 0.005;  // of the error
-constexpr double kSlack = 0.03;    // E_RMS above the best from which moves go on, at first; falls to 0
+constexpr int kSettle = 8;        // rounds after a move before it is judged, and once more where it comes near
+constexpr double kNear = 0.04;    // E_RMS above the best that is worth those
+constexpr int kPatience = 16;     // moves, or a quarter of them if more: the search ends where so many gain less than
+constexpr double kGained = 0.01;  // of the error
+constexpr double kSlack = 0.03;   // E_RMS above the best from which moves go on, at first; falls to 0
 
 enum class Move { add_one, add_two, add_many, exchange_edges, loosen };
 
