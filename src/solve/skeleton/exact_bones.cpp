@@ -46,20 +46,6 @@ constexpr int kManyBones = 48;         // above which a tenth goes at a time, ha
 /// Of the precision, to which free bones are told: a few of them do what more joints did, and are missed with joints.
 constexpr std::array kFiner{1.0, 0.4};
 
-/// The share of the way from the joint of bone b's parent to its own that leads outside the body.
-double outside(const SkeletonFit& fit, int b) {
-  constexpr int kPoints = 8;
-  if (fit.body == nullptr || fit.tree.bones() != fit.state.bones()) return 0;
-  const int p = fit.tree.parent[at(b)];
-  if (p <= 0) return 0;  // what the root has for a joint is for display only
-  int looks = 0;
-  for (int i = 1; i < kPoints; ++i) {
-    const double share = static_cast<double>(i) / kPoints;
-    if (!fit.body->roughly_holds((1 - share) * fit.tree.joint.col(p) + share * fit.tree.joint.col(b))) ++looks;
-  }
-  return static_cast<double>(looks) / (kPoints - 1);
-}
-
 /// How long the telling of a motion is: residuals of every vertex to a precision, bones as 3 numbers in every frame.
 /// Where bones made a motion, what they leave is noise, so that every vertex counts for itself. A bone that leads
 /// outside the body must be worth several.
