@@ -14,6 +14,7 @@ constexpr std::size_t kLooks = 200;    // for that
 constexpr int kSteps = 24;             // on the way from the anchor, and to the middle
 
 constexpr double kCell = 0.01;         // side of the cells by which answers are kept
+constexpr double kSmallCell = 0.002;   // the same of those that the surface cuts
 constexpr double kMiddleCell = 0.005;  // the same of the middles
 
 /// The number of the cell that x lies in, and its centre. Points far away share cells.
@@ -53,17 +54,27 @@ Body::Body(const Mesh& rest, const lbs::Scaling& scaling)
   hollow_ = seen <= kEnclosed * looks;
 }
 
-bool Body::holds(const Eigen::Vector3d& x) const {
+Body::Cell Body::cell_at(const Eigen::Vector3d& x, double side, std::unordered_map<std::uint64_t, Cell>& cells) const {
   Eigen::Vector3d centre;
-  const std::uint64_t number = cell_of(x, kCell, centre);
-  auto found = cells_.find(number);
-  if (found == cells_.end()) {
-    const double half_diagonal = 0.5 * std::sqrt(3.0) * kCell;
+  const std::uint64_t number = cell_of(x, side, centre);
+  auto found = cells.find(number);
+  if (found == cells.end()) {
+    const double half_diagonal = 0.5 * std::sqrt(3.0) * side;
     const bool cut = (surface_.nearest(centre) - centre).norm() <= half_diagonal;
-    const Cell cell = cut ? Cell::cut : surface_.inside(centre) ? Cell::within : Cell::without;
-    found = cells_.emplace(number, cell).first;
+    found = cells.emplace(number, Cell{surface_.inside(centre), cut}).first;
   }
-  return found->second == Cell::cut ? surface_.inside(x) : found->second == Cell::within;
+  return found->second;
+}
+
+bool Body::holds(const Eigen::Vector3d& x) const {
+  if (const Cell cell = cell_at(x, kCell, cells_); !cell.cut) return cell.within;
+  if (const Cell cell = cell_at(x, kSmallCell, small_cells_); !cell.cut) return cell.within;
+  return surface_.inside(x);
+}
+
+bool Body::roughly_holds(const Eigen::Vector3d& x) const {
+  const Cell cell = cell_at(x, kCell, cells_);
+  return cell.cut ? cell_at(x, kSmallCell, small_cells_).within : cell.within;
 }
 
 Eigen::Vector3d Body::middle(const Eigen::Vector3d& x) const {

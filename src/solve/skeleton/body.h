@@ -22,6 +22,9 @@ class Body {
 
   bool holds(const Eigen::Vector3d& x) const;
 
+  /// The same told to a fifth of a percent of the radius: quick where the same places are asked about again.
+  bool roughly_holds(const Eigen::Vector3d& x) const;
+
   /// The middle of the limb at x: away from the surface as far as that goes, to where another side is as near. Told to
   /// a quarter of a percent of the radius.
   Eigen::Vector3d middle(const Eigen::Vector3d& x) const;
@@ -31,13 +34,18 @@ class Body {
   Eigen::Vector3d brought_in(const Eigen::Vector3d& x, const Eigen::Vector3d& anchor) const;
 
  private:
-  enum class Cell : std::uint8_t { within, without, cut };  // by the surface: every point of it is looked at for itself
+  struct Cell {
+    bool within;  // its middle is
+    bool cut;     // by the surface, so that its points differ
+  };
 
+  Cell cell_at(const Eigen::Vector3d& x, double side, std::unordered_map<std::uint64_t, Cell>& cells) const;
   Eigen::Vector3d middle_from(const Eigen::Vector3d& x) const;
 
   SurfaceTree surface_;
   mutable std::unordered_map<std::uint64_t, Eigen::Vector3d> middles_;
   mutable std::unordered_map<std::uint64_t, Cell> cells_;
+  mutable std::unordered_map<std::uint64_t, Cell> small_cells_;  // within those that are cut
   bool hollow_ = false;
 };
 

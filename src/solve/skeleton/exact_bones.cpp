@@ -38,26 +38,13 @@ constexpr int kMovesOfTurn = 8;        // of bones and joints
 constexpr double kPays = 0.98;         // of the telling, for which another turn follows
 constexpr int kGrowths = 2;            // in a row that do not make the telling shorter
 constexpr double kOutside = 4;         // bones more that one costs which leads outside the body
-constexpr double kClose = 1.15;        // times the shortest telling, from which as many are tried again
+constexpr double kClose = 4;           // bones that the shortest telling is away, where a trial goes on settling
 constexpr int kBonesTried = 8;         // of the bones, the cheapest, that are tried before dropping ends
-constexpr int kManyBones = 48;         // above which a tenth goes at a time
+constexpr int kEveryNumber = 32;       // up to which the curve has every number of them
+constexpr int kManyBones = 48;         // above which a tenth goes at a time, half of that where it fails, then more
 
 /// Of the precision, to which free bones are told: a few of them do what more joints did, and are missed with joints.
 constexpr std::array kFiner{1.0, 0.4};
-
-/// The share of the way from the joint of bone b's parent to its own that leads outside the body.
-double outside(const SkeletonFit& fit, int b) {
-  constexpr int kPoints = 8;
-  if (fit.body == nullptr || fit.tree.bones() != fit.state.bones()) return 0;
-  const int p = fit.tree.parent[at(b)];
-  if (p <= 0) return 0;  // what the root has for a joint is for display only
-  int looks = 0;
-  for (int i = 1; i < kPoints; ++i) {
-    const double share = static_cast<double>(i) / kPoints;
-    if (!fit.body->holds((1 - share) * fit.tree.joint.col(p) + share * fit.tree.joint.col(b))) ++looks;
-  }
-  return static_cast<double>(looks) / (kPoints - 1);
-}
 
 /// How long the telling of a motion is: residuals of every vertex to a precision, bones as 3 numbers in every frame.
 /// Where bones made a motion, what they leave is noise, so that every vertex counts for itself. A bone that leads
@@ -66,14 +53,17 @@ struct Telling {
   double rows;      // 3F
   double variance;  // per number, radius 1: precision and noise
 
+  double of_a_bone(const SkeletonFit& fit) const {
+    return 0.5 * (rows + 3) * std::log(rows * static_cast<double>(fit.problem->vertex_count()));
+  }
+
   double nats(const SkeletonFit& fit) const {
     double sum = 0;
     for (const float squares : fit.state.sums.residual)
       sum += std::log1p(static_cast<double>(squares) / (rows * variance));
-    const double numbers = rows * static_cast<double>(fit.problem->vertex_count());
     double bones = fit.state.bones();
     for (int b = 0; b < fit.state.bones(); ++b) bones += kOutside * outside(fit, b);
-    return 0.5 * (rows * sum + bones * (rows + 3) * std::log(numbers));
+    return 0.5 * rows * sum + bones * of_a_bone(fit);
   }
 };
 
@@ -109,9 +99,10 @@ template <class Without, class Settle, class Reached>
 bool drop_while_shorter(const Telling& telling, double most, const Without& without, const Settle& settle,
                         const Reached& reached, const Progress& progress, SkeletonFit& fit) {
   double nats = telling.nats(fit);
-  int place = 0;   // in the order, of the bone that is tried next
-  int missed = 0;  // bones tried since the last that went
-  bool many = true;
+  int place = 0;                      // in the order, of the bone that is tried next
+  int missed = 0;                     // bones tried since the last that went
+  int many = fit.state.bones() / 10;  // go at a time
+  const double close = kClose * telling.of_a_bone(fit);
   std::vector<int> order = cheapest_first(fit);
   while (fit.state.bones() > 1 && fit.e_rms() <= most) {
     const int window = std::min(kBonesTried, fit.state.bones());
@@ -119,10 +110,11 @@ bool drop_while_shorter(const Telling& telling, double most, const Without& with
     if (!tell(progress, "search", 0)) return false;
     place %= window;
     std::vector<int> gone{order[at(place)]};
-    if (many && fit.state.bones() > kManyBones) gone.assign(order.begin(), order.begin() + fit.state.bones() / 10);
+    many = std::min(many, fit.state.bones() / 10);
+    if (many > 1 && fit.state.bones() > kManyBones) gone.assign(order.begin(), order.begin() + many);
     SkeletonFit fewer = without(fit, gone);
     double left = telling.nats(fewer);
-    if (left >= nats && left < kClose * nats) {
+    if (left >= nats && left < nats + close) {
       settle(fewer);
       left = telling.nats(fewer);
     }
@@ -131,9 +123,10 @@ bool drop_while_shorter(const Telling& telling, double most, const Without& with
       reached(fit);
       nats = left;
       missed = 0;
+      ++many;
       order = cheapest_first(fit);
     } else if (gone.size() > 1) {
-      many = false;
+      many /= 2;
     } else {
       ++missed;
       ++place;
@@ -152,9 +145,12 @@ SkeletonFit without_free(const SkeletonFit& fit, std::vector<int> gone) {
 
 SkeletonFit without_jointed(const SkeletonFit& fit, const std::vector<int>& gone) {
   SkeletonFit fewer = fit;
-  contract_bone(fewer, gone.front());
-  // Bones have other numbers now.
-  for (std::size_t i = 1; i < gone.size(); ++i) contract_bone(fewer, cheapest_first(fewer).front());
+  if (gone.size() == 1) {
+    contract_bone(fewer, gone.front());
+  } else {
+    contract_bones(fewer, static_cast<int>(gone.size()),
+                   [](const SkeletonFit& left) { return cheapest_first(left).front(); });
+  }
   strict_rounds(fewer, 2, 3);
   if (gone.size() == 1) {
     SkeletonFit merged = fit;
@@ -182,11 +178,13 @@ bool grow_while_shorter(const Telling& telling, std::uint64_t seed, const Progre
   return true;
 }
 
-/// The errors of fewer and fewer free bones, for the report and to tell a cliff.
+/// The errors of fewer and fewer free bones, for the report: one by one from kEveryNumber on, above by the tenth.
 std::vector<SearchRecord> path_down(SkeletonFit fit) {
   std::vector<SearchRecord> path{{fit.state.bones(), fit.e_rms()}};
   while (fit.state.bones() > 1) {
-    fit = without_free(fit, {cheapest_first(fit).front()});
+    const std::vector<int> order = cheapest_first(fit);
+    fit = without_free(
+        fit, {order.begin(), order.begin() + (fit.state.bones() > kEveryNumber ? fit.state.bones() / 10 : 1)});
     path.push_back({fit.state.bones(), fit.e_rms()});
   }
   std::reverse(path.begin(), path.end());
@@ -308,16 +306,24 @@ ExactEnd join(const FreeBones& free, std::size_t i, const SkeletonOptions& optio
   return tell(progress, "search", 0.5) ? ExactEnd::found : ExactEnd::stopped;
 }
 
-/// One turn of adding bones, dropping and moving them. False: asked to stop.
-bool take_turn(const Telling& telling, const SkeletonOptions& options, const Progress& progress, ExactSearch& search) {
+/// One turn of adding bones, dropping and moving them; `pays` says whether the moves left something for another. False:
+/// asked to stop.
+bool take_turn(const Telling& telling, const SkeletonOptions& options, const Progress& progress, ExactSearch& search,
+               bool& pays) {
   const auto settle = [](SkeletonFit& close) { converge(close, 2 * kWithoutJointed); };
-  const bool go_on =
-      grow_while_shorter(telling, options.seed, progress, search.fit) &&
-      drop_while_shorter(
-          telling, kAnyError, without_jointed, settle, [](const SkeletonFit&) {}, progress, search.fit) &&
-      search_skeleton(search.fit, kMovesOfTurn, options.seed, nullptr, progress);
-  if (go_on) search.nats = telling.nats(search.fit);
-  return go_on;
+  if (!grow_while_shorter(telling, options.seed, progress, search.fit) ||
+      !drop_while_shorter(
+          telling, kAnyError, without_jointed, settle, [](const SkeletonFit&) {}, progress, search.fit))
+    return false;
+  search.nats = telling.nats(search.fit);
+  SkeletonFit moved = search.fit;
+  if (!search_skeleton(moved, kMovesOfTurn, options.seed, nullptr, progress)) return false;
+  const double nats = telling.nats(moved);
+  pays = nats < kPays * search.nats;
+  if (nats > search.nats) return true;
+  search.nats = nats;
+  search.fit = std::move(moved);
+  return true;
 }
 
 /// What there is where the search is asked to stop.
@@ -360,8 +366,7 @@ ExactBones find_exact_bones(const Whole& whole, const SkeletonOptions& options, 
         if (best) save_search(*best, "best ", arrays);
       });
       ExactSearch next = search;
-      if (!take_turn(telling, options, progress, next)) return stopped(search, best, fit);
-      pays = next.nats < kPays * search.nats;
+      if (!take_turn(telling, options, progress, next, pays)) return stopped(search, best, fit);
       search = std::move(next);
     }
     if (beyond(search.fit.e_rms(), search.noise) <= kExactJointed && (!best || search.nats < best->nats)) best = search;

@@ -4,15 +4,20 @@
 #include <Eigen/Geometry>
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
+#include "core/index.h"
+#include "math/gemm.h"
+#include "math/lanes.h"
 #include "math/parallel.h"
 
 namespace sinew::skeleton {
 namespace {
 
 constexpr std::size_t kFrameGrain = 4;
-constexpr double kSmallTurn = 0.05;  // radians up to which the factor of a step serves the next
-constexpr double kServes = 0.25;     // of what a kept factor promises must be gained for it to serve once more
+constexpr double kSmallTurn = 0.05;     // radians up to which the factor of a step serves the next
+constexpr double kLeastDamping = 1e-6;  // of the diagonal: what floats can tell
+constexpr double kServes = 0.25;        // of what a kept factor promises must be gained for it to serve once more
 
 Eigen::Matrix3d cross_matrix(const Eigen::Vector3d& a) {
   Eigen::Matrix3d out;
@@ -54,28 +59,64 @@ Eigen::MatrixXd mapped(const JointTree& tree, const Eigen::MatrixXd& M) {
 
 using Rows = Eigen::Matrix<double, Eigen::Dynamic, 3>;  // Zᵀ: a row for each column of Z
 
+using Eight = float __attribute__((vector_size(32)));
+constexpr Eigen::Index kEight = 8;
+
+Eigen::Index padded(Eigen::Index bones) {
+  return (bones + kEight - 1) / kEight * kEight;
+}
+
+/// Of the Gauss–Newton matrix unknown k of all bones comes before unknown k + 1 of any, the root's translation last:
+/// bone after bone in memory, so that its blocks are formed for eight bones at once. Bone b's unknown k is k B + b;
+/// where planes are read it is k P + b, P being B rounded up to a multiple of eight.
+struct Planes {
+  Eigen::MatrixXf A;   // 3P×3B
+  Eigen::VectorXf At;  // 3B: what the root's translation has in common with them
+};
+
+Planes planes_of(const Eigen::MatrixXd& A) {
+  const Eigen::Index B = A.rows() / 3;
+  const Eigen::Index P = padded(B);
+  Planes out{Eigen::MatrixXf::Zero(3 * P, 3 * B), Eigen::VectorXf(3 * B)};
+  for (Eigen::Index k = 0; k < 3; ++k)
+    for (Eigen::Index b = 0; b < B; ++b) {
+      for (Eigen::Index i = 0; i < 3; ++i)
+        for (Eigen::Index c = 0; c < B; ++c) out.A(i * P + c, k * B + b) = static_cast<float>(A(3 * c + i, 3 * b + k));
+      out.At[k * B + b] = static_cast<float>(A(3 * b + k, 3 * B));
+    }
+  return out;
+}
+
 /// The products of the data with Z instead of T: A = L S Lᵀ, D = C Lᵀ (here its transpose).
 struct FrameProblem {
   const Eigen::MatrixXd& A;
+  const Planes& planes;
   Rows D;  // (3B+1)×3
 };
 
-/// A Z for the symmetric A, into P: one column of A for all three of Z.
+/// A Z for the symmetric A, into P: eight rows of all three columns at a time stay in registers.
 void multiply(const Eigen::MatrixXd& A, const Rows& Z, Rows& P) {
+  using lanes::Double8;
   const Eigen::Index n = A.rows();
-  P.setZero(n, 3);
-  double* p0 = P.data();
-  double* p1 = p0 + n;
-  double* p2 = p1 + n;
-  for (Eigen::Index k = 0; k < n; ++k) {
-    const double* a = A.data() + k * n;
-    const double z0 = Z(k, 0), z1 = Z(k, 1), z2 = Z(k, 2);
-    for (Eigen::Index i = 0; i < n; ++i) {
-      p0[i] += z0 * a[i];
-      p1[i] += z1 * a[i];
-      p2[i] += z2 * a[i];
+  P.resize(n, 3);
+  const double* const z0 = Z.data();
+  const double* const z1 = z0 + n;
+  const double* const z2 = z1 + n;
+  Eigen::Index i = 0;
+  for (; i + Eigen::Index{lanes::kLanes} <= n; i += lanes::kLanes) {
+    Double8 p0, p1, p2;
+    const double* a = A.data() + i;
+    for (Eigen::Index k = 0; k < n; ++k, a += n) {
+      const Double8 value = lanes::load(a);
+      p0 = p0 + z0[k] * value;
+      p1 = p1 + z1[k] * value;
+      p2 = p2 + z2[k] * value;
     }
+    lanes::store(P.data() + i, p0);
+    lanes::store(P.data() + n + i, p1);
+    lanes::store(P.data() + 2 * n + i, p2);
   }
+  for (; i < n; ++i) P.row(i) = A.col(i).transpose() * Z;
 }
 
 /// tr(Z A Zᵀ) − 2 tr(Zᵀ D), P being A Z.
@@ -98,20 +139,82 @@ void find_gradient(const FrameProblem& problem, const Rows& Z, const Rows& P, Ei
   g.tail<3>() = (P.row(3 * B) - problem.D.row(3 * B)).transpose();
 }
 
-/// Gauss–Newton matrix of the same; its lower triangle.
-void find_hessian(const FrameProblem& problem, const Rows& Z, Eigen::MatrixXd& H) {
-  const auto B = static_cast<int>(Z.rows() / 3);
-  H.resize(3 * B + 3, 3 * B + 3);
-  for (int c = 0; c < B; ++c) {
-    const Eigen::Matrix3d right = Z.middleRows<3>(3 * c);
-    for (int b = c; b < B; ++b) {
-      const Eigen::Matrix3d M =
-          Z.middleRows<3>(3 * b).transpose() * Eigen::Matrix3d(problem.A.block<3, 3>(3 * b, 3 * c)) * right;
-      H.block<3, 3>(3 * b, 3 * c) = M.trace() * Eigen::Matrix3d::Identity() - M.transpose();
+/// The columns of bone c, for all bones b: with M = Z_bᵀ A_bc Z_c the block is tr(M) I − Mᵀ. Z is 3P×3.
+void find_columns(const Planes& planes, const Eigen::MatrixXf& Z, Eigen::Index c, Eigen::MatrixXf& H) {
+  const Eigen::Index B = planes.A.cols() / 3;
+  const Eigen::Index P = Z.rows() / 3;
+  const auto eight = [](const float* at) {
+    Eight value;
+    std::memcpy(&value, at, sizeof value);
+    return value;
+  };
+  float turn[3][3];
+  for (Eigen::Index i = 0; i < 3; ++i)
+    for (Eigen::Index k = 0; k < 3; ++k) turn[i][k] = Z(i * P + c, k);
+  for (Eigen::Index b = 0; b < B; b += kEight) {
+    Eight M[3][3] = {};
+    for (Eigen::Index i = 0; i < 3; ++i) {
+      const float* a = planes.A.data() + c * 3 * P + i * P + b;
+      const Eight first = eight(a), second = eight(a + 3 * P * B), third = eight(a + 6 * P * B);
+      Eight u[3];
+      for (int j = 0; j < 3; ++j) u[j] = first * turn[0][j] + second * turn[1][j] + third * turn[2][j];
+      for (int k = 0; k < 3; ++k) {
+        const Eight z = eight(Z.data() + k * 3 * P + i * P + b);
+        for (int j = 0; j < 3; ++j) M[k][j] += z * u[j];
+      }
     }
-    H.block<3, 3>(3 * B, 3 * c) = cross_matrix(right.transpose() * problem.A.block<3, 1>(3 * c, 3 * B)).transpose();
+    const auto here = static_cast<std::size_t>(std::min(kEight, B - b)) * sizeof(float);
+    const auto put = [&](Eigen::Index row, Eigen::Index column, const Eight& value) {
+      std::memcpy(&H(row * B + b, column * B + c), &value, here);
+    };
+    put(0, 0, M[1][1] + M[2][2]);
+    put(1, 0, -M[0][1]);
+    put(2, 0, -M[0][2]);
+    put(1, 1, M[0][0] + M[2][2]);
+    put(2, 1, -M[1][2]);
+    put(2, 2, M[0][0] + M[1][1]);
   }
-  H.bottomRightCorner<3, 3>() = problem.A(3 * B, 3 * B) * Eigen::Matrix3d::Identity();
+}
+
+/// Gauss–Newton matrix of the same; its lower triangle.
+void find_hessian(const FrameProblem& problem, const Rows& Z, Eigen::MatrixXf& H) {
+  const Eigen::Index B = Z.rows() / 3;
+  const Eigen::Index P = padded(B);
+  Eigen::MatrixXf planes = Eigen::MatrixXf::Zero(3 * P, 3);  // of Z
+  for (Eigen::Index k = 0; k < 3; ++k)
+    for (Eigen::Index i = 0; i < 3; ++i)
+      for (Eigen::Index b = 0; b < B; ++b) planes(i * P + b, k) = static_cast<float>(Z(3 * b + i, k));
+  for (Eigen::Index c = 0; c < B; ++c) {
+    find_columns(problem.planes, planes, c, H);
+    Eigen::Vector3f arm = Eigen::Vector3f::Zero();
+    for (Eigen::Index i = 0; i < 3; ++i) arm += problem.planes.At[i * B + c] * planes.row(i * P + c).transpose();
+    const Eigen::Matrix3f cross = cross_matrix(arm.cast<double>()).transpose().cast<float>();
+    for (Eigen::Index k = 0; k < 3; ++k) H.block<3, 1>(3 * B, k * B + c) = cross.col(k);
+  }
+  H.bottomRightCorner<3, 3>() = static_cast<float>(problem.A(3 * B, 3 * B)) * Eigen::Matrix3f::Identity();
+}
+
+/// The factor of that matrix, damped. False where floats cannot tell it from one that is not definite.
+bool find_factor(const FrameProblem& problem, const Rows& Z, double damping, RotationFactor& factor) {
+  Eigen::MatrixXf& H = factor.begin(Z.rows() + 2);
+  find_hessian(problem, Z, H);
+  const float least = 1e-9F * std::max(H.diagonal().mean(), 1e-30F);
+  H.diagonal().array() += static_cast<float>(damping) * H.diagonal().array() + least;
+  return factor.compute();
+}
+
+/// The step that a factor and the gradient make: a rotation vector for each bone, the translation.
+void find_step(const RotationFactor& factor, const Eigen::VectorXd& g, Eigen::VectorXd& y) {
+  const Eigen::Index B = g.size() / 3 - 1;
+  Eigen::VectorXf x(g.size());
+  for (Eigen::Index k = 0; k < 3; ++k)
+    for (Eigen::Index b = 0; b < B; ++b) x[k * B + b] = static_cast<float>(-g[3 * b + k]);
+  x.tail<3>() = -g.tail<3>().cast<float>();
+  factor.solve_in_place(x);
+  y.resize(g.size());
+  for (Eigen::Index k = 0; k < 3; ++k)
+    for (Eigen::Index b = 0; b < B; ++b) y[3 * b + k] = static_cast<double>(x[k * B + b]);
+  y.tail<3>() = x.tail<3>().cast<double>();
 }
 
 /// Levenberg–Marquardt. The factor of a step serves the next as well while the turns are small.
@@ -122,27 +225,19 @@ void improve_frame(const FrameProblem& problem, int steps, Rows& Z, RotationFact
   multiply(problem.A, Z, P);
   double value = objective(problem, Z, P);
   double damping = 1e-4;
-  Eigen::MatrixXd H;
   Eigen::VectorXd g;
+  Eigen::VectorXd y;
   Rows next;
   Rows next_product;
   for (int step = 0; step < steps; ++step) {
     find_gradient(problem, Z, P, g);
-    H.resize(0, 0);
     bool better = false;
     for (int attempt = 0; attempt < 6 && !better; ++attempt) {
-      if (!reuse) {
-        if (H.size() == 0) find_hessian(problem, Z, H);
-        const double stiffness = std::max(H.diagonal().mean(), 1e-300);
-        Eigen::MatrixXd damped = H;
-        damped.diagonal().array() += damping * H.diagonal().array() + 1e-9 * stiffness;
-        factor.compute(damped);
-        if (factor.info() != Eigen::Success) {
-          damping *= 10;
-          continue;
-        }
+      if (!reuse && !find_factor(problem, Z, damping, factor)) {
+        damping *= 10;
+        continue;
       }
-      const Eigen::VectorXd y = factor.solve(-g);
+      find_step(factor, g, y);
       next = Z;
       for (int b = 0; b < B; ++b)
         next.middleRows<3>(3 * b) = Z.middleRows<3>(3 * b) * exponential(y.segment<3>(3 * b)).transpose();
@@ -157,7 +252,7 @@ void improve_frame(const FrameProblem& problem, int steps, Rows& Z, RotationFact
         Z.swap(next);
         P.swap(next_product);
         value = reached;
-        if (!reuse) damping = std::max(1e-9, damping / 10);
+        if (!reuse) damping = std::max(kLeastDamping, damping / 10);
         if (small) return;
         reuse = serves && y.head(3 * B).cwiseAbs().maxCoeff() < kSmallTurn;
       } else if (reuse) {
@@ -249,10 +344,11 @@ void update_rotations(const JointTree& tree, const Eigen::MatrixXd& S, const std
                       int steps, int threads, JointPoses& poses, std::vector<RotationFactor>* kept) {
   const int B = tree.bones();
   const Eigen::MatrixXd A = mapped(tree, mapped(tree, S).transpose());
+  const Planes planes = planes_of(A);
   if (kept != nullptr) kept->resize(poses.frames());
   parallel_for(poses.frames(), kFrameGrain, threads, [&](std::size_t first, std::size_t last) {
     for (std::size_t f = first; f < last; ++f) {
-      const FrameProblem problem{A, mapped(tree, C[f].transpose())};
+      const FrameProblem problem{A, planes, mapped(tree, C[f].transpose())};
       Rows Z(3 * B + 1, 3);
       Z << poses.rotation[f].transpose(), poses.root.col(static_cast<Eigen::Index>(f)).transpose();
       RotationFactor own;
@@ -290,10 +386,10 @@ void update_joints(const Eigen::MatrixXd& S, const std::vector<Eigen::Matrix3Xd>
   // The root's translation is eliminated per frame: products of centred weights.
   const Eigen::MatrixXd K = U.transpose() * ww * U - mass * mass.transpose() / vertices;
 
-  Eigen::MatrixXd N = Eigen::MatrixXd::Zero(3 * B, 3 * B);
+  Eigen::MatrixXd N(3 * B, 3 * B);
   Eigen::VectorXd r = Eigen::VectorXd::Zero(3 * B);
   std::vector<Eigen::Vector3d> mean_residual(poses.frames());
-  std::vector<Eigen::Matrix3Xd> differences(poses.frames());
+  Eigen::MatrixXd differences(3 * index(poses.frames()), 3 * B);
   for (std::size_t f = 0; f < poses.frames(); ++f) {
     const Eigen::Matrix3Xd& R = poses.rotation[f];
     Eigen::Matrix3Xd D = Eigen::Matrix3Xd::Zero(3, 3 * B);
@@ -305,12 +401,13 @@ void update_joints(const Eigen::MatrixXd& S, const std::vector<Eigen::Matrix3Xd>
     const Eigen::Matrix3Xd e = target * U - R * subtree_u.transpose() - mean * mass.transpose();
     for (int a = 0; a < B; ++a) {
       r.segment<3>(3 * a) += D.middleCols<3>(3 * a).transpose() * e.col(a);
-      for (int b = 0; b <= a; ++b)
-        N.block<3, 3>(3 * a, 3 * b) += K(a, b) * D.middleCols<3>(3 * a).transpose() * D.middleCols<3>(3 * b);
     }
     mean_residual[f] = mean;
-    differences[f] = std::move(D);
+    differences.middleRows<3>(3 * index(f)) = D;
   }
+  gemm(Op::transpose, Op::none, 1.0, differences, differences, 0.0, N);
+  for (int a = 0; a < B; ++a)
+    for (int b = 0; b < B; ++b) N.block<3, 3>(3 * a, 3 * b) *= K(a, b);
   // The pull is relative to each joint's own stiffness, so that it decides only what the motion leaves open; a joint
   // that never bends has none and goes to its anchor.
   const double least = 1e-9 * std::max(N.diagonal().mean(), 1e-300);
@@ -325,7 +422,7 @@ void update_joints(const Eigen::MatrixXd& S, const std::vector<Eigen::Matrix3Xd>
     if (tree.parent[a] >= 0) tree.joint.col(a) = c.segment<3>(3 * a);
   for (std::size_t f = 0; f < poses.frames(); ++f) {
     Eigen::Vector3d carried = Eigen::Vector3d::Zero();
-    for (int a = 0; a < B; ++a) carried += mass[a] * (differences[f].middleCols<3>(3 * a) * tree.joint.col(a));
+    for (int a = 0; a < B; ++a) carried += mass[a] * (differences.block<3, 3>(3 * index(f), 3 * a) * tree.joint.col(a));
     poses.root.col(static_cast<Eigen::Index>(f)) = mean_residual[f] - carried / vertices;
   }
 }

@@ -1,8 +1,10 @@
 #pragma once
 
-#include <Eigen/Cholesky>
+#include <Eigen/Core>
 #include <functional>
 #include <vector>
+
+#include "math/float_cholesky.h"
 
 namespace sinew::skeleton {
 
@@ -40,7 +42,7 @@ JointPoses poses_of(const std::vector<Eigen::Matrix3Xd>& transforms);
 double gram_objective(const Eigen::Matrix3Xd& T, const Eigen::MatrixXd& S, const Eigen::Matrix3Xd& C);
 
 /// Of the normal equations of one frame. It costs most of a step and serves the next as well where little has changed.
-using RotationFactor = Eigen::LLT<Eigen::MatrixXd>;
+using RotationFactor = FloatCholesky;
 
 /// So many bones have factors that cost more than all else in a round of rotations, joints and weights: they are kept
 /// for the next rounds as well.

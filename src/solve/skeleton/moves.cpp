@@ -85,6 +85,10 @@ void contract_bone(SkeletonFit& fit, int b) {
   update_weights(fit);
 }
 
+void contract_bones(SkeletonFit& fit, int count, const std::function<int(const SkeletonFit&)>& next) {
+  for (int i = 0; i < count; ++i) contract_bone(fit, next(fit));
+}
+
 void merge_bone(SkeletonFit& fit, int b) {
   constexpr int kRounds = 6;
   const int heir = heir_of(fit, b);
@@ -133,7 +137,14 @@ int exchange_edges(SkeletonFit& fit) {
   constexpr double kHopeless = 3;    // times the squared error more, with joints alone, is not looked at further,
   constexpr double kSmall = 0.5;     // if it is more than this E_RMS: less may be made up for by rotations
   int exchanged = 0;
+  // Squared errors but for a constant; a bone outside costs what it makes of the whole.
+  const double whole = fit.state.squares;
+  const auto priced = [&](const SkeletonFit& hung, double left) {
+    const double times = surcharge(hung);
+    return left + (times * times - 1) * whole;
+  };
   double value = settle_tree(fit, 2);
+  double price = priced(fit, value);
   const double small = kSmall / std::max(fit.e_rms(), 1e-6);
   const double surplus = std::max(kHopeless, small * small) * fit.state.squares;
   for (int b = 1; b < fit.tree.bones(); ++b) {
@@ -145,8 +156,9 @@ int exchange_edges(SkeletonFit& fit) {
       SkeletonFit tried = fit;
       tried.tree = adopt_edges(directed_edges(edges, 0), tried.state);
       const double reached = settle_tree(tried, 3, value + surplus);
-      if (reached < value - kWorthIt * fit.state.squares) {
+      if (const double asked = priced(tried, reached); asked < price - kWorthIt * whole) {
         value = reached;
+        price = asked;
         fit = std::move(tried);
         ++exchanged;
         break;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "solve/skeleton/skeleton_fit.h"
 
@@ -9,6 +10,10 @@ namespace sinew::skeleton {
 
 /// Takes bone b out of the tree: its neighbours join the one it blends with most, each keeping its joint.
 void contract_bone(SkeletonFit& fit, int b);
+
+/// So many bones one after the other: `next` names the one that goes in the skeleton without those before, whose bones
+/// have other numbers.
+void contract_bones(SkeletonFit& fit, int count, const std::function<int(const SkeletonFit&)>& next);
 
 /// Makes one bone of b and the bone it blends with most: that gets its weights and neighbours, and the motion that
 /// fits both. Where two bones did the work of one, contract_bone() would leave the motion of one of them.

@@ -1,5 +1,7 @@
 #include "solve/skeleton/skeleton_fit.h"
 
+#include "core/index.h"
+
 namespace sinew::skeleton {
 
 void Symmetry::apply_to(Eigen::Matrix3Xd& joint) const {
@@ -19,6 +21,25 @@ JointTree tree_in(const Problem& problem, const Rig& given) {
         (given.bones[b].head.cast<double>() - problem.scaling().center) * problem.scaling().scale;
   }
   return tree;
+}
+
+double outside(const SkeletonFit& fit, int b) {
+  constexpr int kPoints = 8;
+  if (fit.body == nullptr || fit.tree.bones() != fit.state.bones()) return 0;
+  const int p = fit.tree.parent[at(b)];
+  if (p <= 0) return 0;  // what the root has for a joint is for display only
+  int looks = 0;
+  for (int i = 1; i < kPoints; ++i) {
+    const double share = static_cast<double>(i) / kPoints;
+    if (!fit.body->roughly_holds((1 - share) * fit.tree.joint.col(p) + share * fit.tree.joint.col(b))) ++looks;
+  }
+  return static_cast<double>(looks) / (kPoints - 1);
+}
+
+double surcharge(const SkeletonFit& fit) {
+  double bones = fit.state.bones();
+  for (int b = 0; b < fit.state.bones(); ++b) bones += outside(fit, b);
+  return bones / fit.state.bones();
 }
 
 void sum_up(SkeletonFit& fit) {

@@ -42,6 +42,13 @@ struct SkeletonFit {
 /// The hierarchy of a rig, its joints in the problem's units.
 JointTree tree_in(const Problem& problem, const Rig& given);
 
+/// The share of the way from the joint of bone b's parent to its own that leads outside the body.
+double outside(const SkeletonFit& fit, int b);
+
+/// What E_RMS is multiplied by where skeletons of as many bones are compared: errors fall about as the number of bones
+/// grows, and a bone that leads outside the body counts as one more.
+double surcharge(const SkeletonFit& fit);
+
 /// Weights for the current bones [§3.7].
 void update_weights(SkeletonFit& fit);
 

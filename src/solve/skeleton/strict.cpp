@@ -176,7 +176,7 @@ RunEnd converge(SkeletonFit& fit, int rounds, const RoundDone& done) {
   JointTree best_tree = fit.tree;
   RunEnd end = RunEnd::limit;
   for (int i = 0; i < rounds && end == RunEnd::limit; ++i) {
-    strict_round(fit, poses, i == 0 ? 6 : 2, kept);
+    strict_round(fit, poses, i == 0 ? 6 : 1, kept);
     fit.state.squares = objective(*fit.problem, fit.state.sums, fit.state.D);
     if (fit.state.squares < best.squares) {
       best = fit.state;

@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <Eigen/Geometry>
+#include <algorithm>
+#include <cmath>
+#include <vector>
 
 #include "support/zoo.h"
 
@@ -57,6 +60,62 @@ TEST(Moves, AMergedBoneDoesWhatTwoBonesDid) {
     ASSERT_GE(fit.state.weights.count[v], 1);
     EXPECT_EQ(fit.state.weights.bone[fit.state.weights.slot(v)], before.bone[before.slot(v)] == 0 ? 0 : 1) << v;
   }
+}
+
+/// A chain of bones along the strip, each with the vertices of its share and a shift of its own: bone b by b + 1.
+SkeletonFit chain(const lbs::Problem& problem, int bones) {
+  SkeletonFit fit{&problem, nullptr, {}, {}, 2, 0, 1, 0};
+  fit.tree.joint = Eigen::Matrix3Xd::Zero(3, bones);
+  fit.state.D = Eigen::MatrixXd::Zero(problem.common().rows(), 4 * bones);
+  fit.state.weights = SparseWeights(problem.vertex_count(), 2);
+  const Eigen::RowVectorXd x = problem.rest().row(0);
+  const double low = x.minCoeff(), length = x.maxCoeff() - low;
+  for (int b = 0; b < bones; ++b) {
+    fit.tree.parent.push_back(b - 1);
+    fit.tree.joint(0, b) = low + length * b / bones;
+    fit.state.D.col(4 * b + 3).setConstant(b + 1);
+  }
+  for (std::size_t v = 0; v < problem.vertex_count(); ++v) {
+    const double share = (x[static_cast<Eigen::Index>(v)] - low) / length;
+    fit.state.weights.count[v] = 1;
+    fit.state.weights.value[fit.state.weights.slot(v)] = 1;
+    fit.state.weights.bone[fit.state.weights.slot(v)] =
+        static_cast<std::uint16_t>(std::min(bones - 1, static_cast<int>(share * bones)));
+  }
+  sum_up(fit);
+  return fit;
+}
+
+/// The shift of bone b, which stays with it whatever its number.
+int shift_of(const SkeletonFit& fit, int b) {
+  return static_cast<int>(std::lround(fit.state.D(0, 4 * b + 3)));
+}
+
+TEST(Moves, OfManyBonesThatGoTheRightOnesDoThoughTheOthersGetOtherNumbers) {
+  constexpr int kBones = 50;
+  const Sequence sequence = test::bend("strip", test::grid_mesh(201, 3), 4);
+  const lbs::Problem problem(sequence, {0, 1, 1});
+  SkeletonFit fit = chain(problem, kBones);
+  std::vector<int> going{7, 3, 50, 12, 49};  // by their shifts: the last two are numbers that soon no bone has
+  auto next = going.begin();
+  contract_bones(fit, static_cast<int>(going.size()), [&](const SkeletonFit& left) {
+    int b = 0;
+    while (shift_of(left, b) != *next) ++b;
+    ++next;
+    return b;
+  });
+  ASSERT_EQ(fit.state.bones(), kBones - 5);
+  ASSERT_EQ(fit.tree.bones(), kBones - 5);
+  std::vector<int> left, expected;
+  for (int b = 0; b < fit.state.bones(); ++b) left.push_back(shift_of(fit, b));
+  for (int shift = 1; shift <= kBones; ++shift)
+    if (std::find(going.begin(), going.end(), shift) == going.end()) expected.push_back(shift);
+  std::sort(left.begin(), left.end());
+  EXPECT_EQ(left, expected);
+  EXPECT_EQ(std::count(fit.tree.parent.begin(), fit.tree.parent.end(), -1), 1);
+  for (std::size_t v = 0; v < problem.vertex_count(); ++v)
+    for (std::size_t k = 0; k < fit.state.weights.count[v]; ++k)
+      ASSERT_LT(fit.state.weights.bone[fit.state.weights.slot(v) + k], fit.state.bones()) << v;
 }
 
 }  // namespace
