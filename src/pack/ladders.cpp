@@ -136,6 +136,17 @@ Ladder keys(const Precision& base) {
   return out;
 }
 
+Ladder still_tracks(const Precision& base) {
+  Ladder out =
+      ladder("still tracks", base, "as they are", [](const Precision& from, Precision& to) { to.still = from.still; });
+  for (int i = 24; i >= 11; --i) {
+    Precision p = base;
+    p.still = std::pow(0.5, 0.5 * i);
+    add(out, p, fmt::format("within {:.2g}", p.still));
+  }
+  return out;
+}
+
 /// A part of a two-layer model, in bits.
 Ladder layers(const char* name, const Precision& base, int Precision::*bits, Apply apply) {
   Ladder out = ladder(name, base, fmt::format("{} bits", base.*bits), apply);
@@ -190,6 +201,7 @@ std::vector<Ladder> ladders_of(const Rig& rig, const Precision& base) {
     out.push_back(rotations(base));
     out.push_back(translations(rig, base));
     if (rig.transforms == Transforms::affine) out.push_back(scales(base));
+    if (rig.frame_count() > 1) out.push_back(still_tracks(base));
     out.push_back(keys(base));
   }
   if (rig.corrections) out.push_back(morph_offsets(base));

@@ -26,7 +26,7 @@ struct NodeRest {
 };
 
 /// The tracks of every bone, rounded. Translations that stay where the node rests stay there, and what a clip changes
-/// by no more than motion in float is known to does not change at all.
+/// by no more than motion in float is known to, or than precision.still, does not change at all.
 std::vector<RoundedTracks> round_tracks(const Rig& rig, bool hierarchy, const std::vector<gltf::BoneTracks>& exact,
                                         const Precision& precision);
 
