@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "io/gltf/write_motion.h"
+#include "pack/tracks.h"
 #include "sinew/core/bounds.h"
 
 namespace sinew::pack {
@@ -167,7 +168,7 @@ Precision finest(const Rig& rig) {
   out.normal_bits = 12;
   out.translation_step = exponent_of(bounding_box_diagonal(rig.rest.positions)) - 20;
   out.scale_step = -20;
-  for (const gltf::BoneTracks& track : gltf::bone_tracks(rig, gltf::has_hierarchy(rig))) {
+  for (const gltf::BoneTracks& track : gltf::bone_tracks(rig, gltf::has_hierarchy(rig), kShearNoise)) {
     out.translation_step = std::max(out.translation_step, finest_step(largest(track.translation)));
     out.scale_step = std::max(out.scale_step, finest_step(largest(track.scale)));
   }

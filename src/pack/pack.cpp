@@ -159,7 +159,7 @@ Work begin(Rig rig, const Sequence& target, const PackOptions& options) {
   }
   if (!options.lossless && !work.rig.two_layer) {
     const bool hierarchy = gltf::has_hierarchy(work.rig);
-    work.fit.order_of_need = order_of_need(work.rig, hierarchy, gltf::bone_tracks(work.rig, hierarchy));
+    work.fit.order_of_need = order_of_need(work.rig, hierarchy, gltf::bone_tracks(work.rig, hierarchy, kShearNoise));
   }
   work.sampled = spread(work.rig.frame_count(), kSamples);
   work.samples = some_of(target, work.sampled);
