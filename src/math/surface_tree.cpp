@@ -26,7 +26,12 @@ double solid_angle(const Eigen::Matrix3d& triangle, const Eigen::Vector3d& x) {
   return 2 * std::atan2(y, w);
 }
 
-/// The nearest point of a triangle: on its face, or on the nearest of its edges.
+double squared_distance(const Eigen::Vector3d& low, const Eigen::Vector3d& high, const Eigen::Vector3d& x) {
+  return (low - x).cwiseMax(x - high).cwiseMax(0).squaredNorm();
+}
+
+}  // namespace
+
 Eigen::Vector3d nearest_on(const Eigen::Matrix3d& triangle, const Eigen::Vector3d& x) {
   const Eigen::Vector3d normal =
       (triangle.col(1) - triangle.col(0)).cross(Eigen::Vector3d(triangle.col(2) - triangle.col(0)));
@@ -48,8 +53,7 @@ Eigen::Vector3d nearest_on(const Eigen::Matrix3d& triangle, const Eigen::Vector3
   return x - normal * (normal.dot(x - triangle.col(0)) / normal.squaredNorm());
 }
 
-/// The shares of a triangle's corners in a point on it.
-Eigen::Vector3d shares(const Eigen::Matrix3d& triangle, const Eigen::Vector3d& on) {
+Eigen::Vector3d shares_on(const Eigen::Matrix3d& triangle, const Eigen::Vector3d& on) {
   Eigen::Vector3d out;
   const Eigen::Vector3d normal =
       (triangle.col(1) - triangle.col(0)).cross(Eigen::Vector3d(triangle.col(2) - triangle.col(0)));
@@ -58,12 +62,6 @@ Eigen::Vector3d shares(const Eigen::Matrix3d& triangle, const Eigen::Vector3d& o
   out = out.cwiseMax(0);
   return out.sum() > 0 ? Eigen::Vector3d(out / out.sum()) : Eigen::Vector3d(Eigen::Vector3d::UnitX());
 }
-
-double squared_distance(const Eigen::Vector3d& low, const Eigen::Vector3d& high, const Eigen::Vector3d& x) {
-  return (low - x).cwiseMax(x - high).cwiseMax(0).squaredNorm();
-}
-
-}  // namespace
 
 SurfaceTree::SurfaceTree(const Eigen::Matrix3Xd& positions, const std::vector<Index>& triangles) {
   for (std::size_t t = 0; t + 2 < triangles.size(); t += 3) {
@@ -171,7 +169,7 @@ SurfaceTree::Place SurfaceTree::closest(const Eigen::Vector3d& x) const {
     stack[depth++] = left_first ? left : node.right;
   }
   best.triangle = triangles_[found].number;
-  best.weights = shares(triangles_[found].corners, best.point);
+  best.weights = shares_on(triangles_[found].corners, best.point);
   return best;
 }
 

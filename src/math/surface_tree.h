@@ -9,6 +9,12 @@
 
 namespace sinew {
 
+/// The nearest point of a triangle, corners as columns: on its face, or on the nearest of its edges.
+Eigen::Vector3d nearest_on(const Eigen::Matrix3d& triangle, const Eigen::Vector3d& x);
+
+/// The shares of a triangle's corners in a point on it.
+Eigen::Vector3d shares_on(const Eigen::Matrix3d& triangle, const Eigen::Vector3d& on);
+
 /// A hierarchy over the triangles of a surface that answers what is inside and what is nearest.
 ///
 /// Inside is read off the generalised winding number [Jacobson 2013]: the share of all directions in which the surface

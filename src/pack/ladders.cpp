@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "io/gltf/write_motion.h"
+#include "pack/tracks.h"
 #include "sinew/core/bounds.h"
 
 namespace sinew::pack {
@@ -136,6 +137,17 @@ Ladder keys(const Precision& base) {
   return out;
 }
 
+Ladder still_tracks(const Precision& base) {
+  Ladder out =
+      ladder("still tracks", base, "as they are", [](const Precision& from, Precision& to) { to.still = from.still; });
+  for (int i = 24; i >= 11; --i) {
+    Precision p = base;
+    p.still = std::pow(0.5, 0.5 * i);
+    add(out, p, fmt::format("within {:.2g}", p.still));
+  }
+  return out;
+}
+
 /// A part of a two-layer model, in bits.
 Ladder layers(const char* name, const Precision& base, int Precision::*bits, Apply apply) {
   Ladder out = ladder(name, base, fmt::format("{} bits", base.*bits), apply);
@@ -156,7 +168,7 @@ Precision finest(const Rig& rig) {
   out.normal_bits = 12;
   out.translation_step = exponent_of(bounding_box_diagonal(rig.rest.positions)) - 20;
   out.scale_step = -20;
-  for (const gltf::BoneTracks& track : gltf::bone_tracks(rig, gltf::has_hierarchy(rig))) {
+  for (const gltf::BoneTracks& track : gltf::bone_tracks(rig, gltf::has_hierarchy(rig), kShearNoise)) {
     out.translation_step = std::max(out.translation_step, finest_step(largest(track.translation)));
     out.scale_step = std::max(out.scale_step, finest_step(largest(track.scale)));
   }
@@ -190,6 +202,7 @@ std::vector<Ladder> ladders_of(const Rig& rig, const Precision& base) {
     out.push_back(rotations(base));
     out.push_back(translations(rig, base));
     if (rig.transforms == Transforms::affine) out.push_back(scales(base));
+    if (rig.frame_count() > 1) out.push_back(still_tracks(base));
     out.push_back(keys(base));
   }
   if (rig.corrections) out.push_back(morph_offsets(base));

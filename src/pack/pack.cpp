@@ -159,7 +159,7 @@ Work begin(Rig rig, const Sequence& target, const PackOptions& options) {
   }
   if (!options.lossless && !work.rig.two_layer) {
     const bool hierarchy = gltf::has_hierarchy(work.rig);
-    work.fit.order_of_need = order_of_need(work.rig, hierarchy, gltf::bone_tracks(work.rig, hierarchy));
+    work.fit.order_of_need = order_of_need(work.rig, hierarchy, gltf::bone_tracks(work.rig, hierarchy, kShearNoise));
   }
   work.sampled = spread(work.rig.frame_count(), kSamples);
   work.samples = some_of(target, work.sampled);
@@ -274,7 +274,8 @@ void fill_parts(const Work& work, const std::vector<std::byte>& bytes, const std
     PackedPart part{name, before[name], after[name], 0, 0, ""};
     for (const Ladder& ladder : ladders) {
       const bool layer = part.name == "two layers" && ladder.name.rfind(part.name, 0) == 0;
-      if (ladder.name != name && !layer) continue;
+      const bool tracks = part.name == "JSON" && ladder.name == "still tracks";  // most of it describes tracks
+      if (ladder.name != name && !layer && !tracks) continue;
       const Rung& rung = ladder.rungs[ladder.chosen];
       part.e_rms = std::hypot(part.e_rms, std::sqrt(rung.e_squared));
       part.normal_degrees = std::hypot(part.normal_degrees, std::sqrt(rung.normals_squared));

@@ -13,6 +13,7 @@ struct Precision {
   int scale_step = 0;
   bool round_translations = false;
   bool round_scales = false;
+  double still = 0;           // tracks that a clip changes by less stand still in it: of one, translations of the size
   int morph_levels = 0;       // offsets of the morph target that moves most: whole numbers up to this
   int morph_normal_step = 1;  // offsets of normals: multiples of this many of the numbers of ±127 levels; 0: left out
   bool cheap_morphs = false;  // the numbers of both are those near by that cost few bits, not the nearest

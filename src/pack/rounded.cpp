@@ -170,7 +170,8 @@ Rounded round_rig(const Rig& rig, const FitFrames& fit, const Precision& precisi
     round_layers(out);
   } else {
     out.hierarchy = gltf::has_hierarchy(rig);
-    out.tracks = round_tracks(rig, out.hierarchy, gltf::bone_tracks(rig, out.hierarchy), precision);
+    const double noise = precision.round_scales ? kShearNoise : gltf::kFloatNoise;
+    out.tracks = round_tracks(rig, out.hierarchy, gltf::bone_tracks(rig, out.hierarchy, noise), precision);
     if (precision.keys < 1) {
       out.keys = key_frames(rig, fit.order_of_need, precision.keys);
       interpolate_between(out.keys, rig, out.tracks);

@@ -3,6 +3,8 @@
 #include <meshoptimizer.h>
 
 #include <Eigen/Geometry>
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "sinew/core/bounds.h"
@@ -13,16 +15,35 @@ namespace {
 constexpr double kStillPlace = 2e-6;  // of the rest diagonal: what floats leave of a translation that does not change
 constexpr double kStill = 1e-5;       // the same of a quaternion or scale
 
-/// What stays within `noise` of the first frame of its clip is as there.
-void hold_still(const std::vector<Clip>& clips, std::size_t width, double noise, std::vector<float>& track) {
+/// What stays within `noise` of the first frame of its clip is as there, and what stays within `still` of the middle of
+/// its range is there.
+void hold_still(const std::vector<Clip>& clips, std::size_t width, double noise, double still,
+                std::vector<float>& track) {
   if (track.empty()) return;
   for (const Clip& clip : clips) {
     float* const first = track.data() + width * clip.first_frame;
     const std::size_t size = width * clip.frames;
-    bool still = true;
-    for (std::size_t i = width; i < size && still; ++i)
-      still = std::abs(static_cast<double>(first[i]) - static_cast<double>(first[i % width])) <= noise;
-    for (std::size_t i = width; i < size && still; ++i) first[i] = first[i % width];
+    std::array<float, 4> low{};
+    std::array<float, 4> high{};
+    std::copy_n(first, width, low.begin());
+    std::copy_n(first, width, high.begin());
+    bool is_still = true;
+    for (std::size_t i = width; i < size; ++i) {
+      is_still = is_still && std::abs(static_cast<double>(first[i]) - static_cast<double>(first[i % width])) <= noise;
+      low[i % width] = std::min(low[i % width], first[i]);
+      high[i % width] = std::max(high[i % width], first[i]);
+    }
+    double range = 0;
+    for (std::size_t k = 0; k < width; ++k)
+      range = std::max(range, static_cast<double>(high[k]) - static_cast<double>(low[k]));
+    if (!is_still && range <= 2 * still) {
+      is_still = true;
+      float length = 0;
+      for (std::size_t k = 0; k < width; ++k) first[k] = (low[k] + high[k]) / 2;
+      for (std::size_t k = 0; k < width; ++k) length += first[k] * first[k];
+      for (std::size_t k = 0; width == 4 && length > 0 && k < width; ++k) first[k] /= std::sqrt(length);
+    }
+    for (std::size_t i = width; i < size && is_still; ++i) first[i] = first[i % width];
   }
 }
 
@@ -77,15 +98,16 @@ std::vector<RoundedTracks> round_tracks(const Rig& rig, bool hierarchy, const st
   std::vector<RoundedTracks> out(exact.size());
   std::vector<Clip> clips{{"", 0, rig.frame_count()}};  // all of them, then each
   for (const Clip& clip : gltf::clips_of(rig)) clips.push_back(clip);
-  const double place = kStillPlace * bounding_box_diagonal(rig.rest.positions);
+  const double size = bounding_box_diagonal(rig.rest.positions);
   for (std::size_t b = 0; b < exact.size(); ++b) {
     RoundedTracks& track = out[b];
     track.values = exact[b];
     if (precision.round_translations) {
-      hold_still(clips, 3, place, track.values.translation);
-      hold_still(clips, 4, kStill, track.values.rotation);
-      hold_still(clips, 3, kStill, track.values.scale);
-      hold_still(clips, 4, kStill, track.values.inner);
+      const double still = precision.still;
+      hold_still(clips, 3, kStillPlace * size, still * size, track.values.translation);
+      hold_still(clips, 4, kStill, still, track.values.rotation);
+      hold_still(clips, 3, kStill, still, track.values.scale);
+      hold_still(clips, 4, kStill, still, track.values.inner);
     }
     const Vector3 rest = gltf::rest_translation(rig, b, hierarchy);
     const bool stays = constant(exact[b].translation, 3) && !exact[b].translation.empty() &&

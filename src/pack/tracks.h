@@ -25,8 +25,12 @@ struct NodeRest {
   std::vector<float> inner;        // 4
 };
 
+/// What chains of joints in float leave of shear that is none, beyond which a bone takes two nodes: far below what the
+/// roundings of a packed file show.
+constexpr double kShearNoise = 4e-5;
+
 /// The tracks of every bone, rounded. Translations that stay where the node rests stay there, and what a clip changes
-/// by no more than motion in float is known to does not change at all.
+/// by no more than motion in float is known to, or than precision.still, does not change at all.
 std::vector<RoundedTracks> round_tracks(const Rig& rig, bool hierarchy, const std::vector<gltf::BoneTracks>& exact,
                                         const Precision& precision);
 

@@ -20,10 +20,11 @@ bool can_refit(const Rig& rig, const ReduceOptions& options) {
   return options.influences <= kMostRefitInfluences && !rig.corrections && rig.frame_count() > 1;
 }
 
-/// The rig with its weights and, where bones are free, their motion fitted to the target.
-Rig refitted(const Rig& reduced, const Sequence& target, const ReduceOptions& options, const Progress& progress) {
+/// The rig with its weights and, where it `moves`, the motion of its bones fitted to the target.
+Rig refitted(const Rig& reduced, const Sequence& target, bool moves, const ReduceOptions& options,
+             const Progress& progress) {
   RefitOptions refit;
-  refit.part = reduced.jointed ? RefitPart::weights : RefitPart::all;
+  refit.part = moves ? RefitPart::all : RefitPart::weights;
   refit.solver.influences = options.influences;
   refit.solver.transforms = reduced.transforms;
   refit.solver.threads = options.threads;
@@ -33,7 +34,7 @@ Rig refitted(const Rig& reduced, const Sequence& target, const ReduceOptions& op
     throw Error(ErrorKind::interrupted, "interrupted while the reduced rig was fitted anew");
   Rig out = reduced;
   out.weights = fitted.weights;
-  if (!reduced.jointed) out.motion = fitted.motion;
+  if (moves) out.motion = fitted.motion;
   return out;
 }
 
@@ -43,7 +44,8 @@ Refit refit_called(std::string_view name) {
   if (name == "auto") return Refit::automatic;
   if (name == "always") return Refit::always;
   if (name == "never") return Refit::never;
-  throw Error(ErrorKind::usage, fmt::format("refit: '{}' given, auto, always or never is expected", name));
+  if (name == "weights") return Refit::weights;
+  throw Error(ErrorKind::usage, fmt::format("refit: '{}' given, auto, always, never or weights is expected", name));
 }
 
 Rig reduce(const Rig& rig, const Sequence* examples, const ReduceOptions& options, Refit refit, ReduceReport& report,
@@ -61,9 +63,10 @@ Rig reduce(const Rig& rig, const Sequence* examples, const ReduceOptions& option
   Rig cut = rig;
   cut.weights = reduce_weights(rig, &target, options, progress);
   report.e_rms_cut = evaluate(cut, target, options.threads).e_rms;
-  if (refit == Refit::never || !can || (refit == Refit::automatic && report.e_rms_cut < kNothingLost)) return cut;
-  Rig fitted = refitted(cut, target, options, progress);
-  if (refit == Refit::automatic && !(evaluate(fitted, target, options.threads).e_rms < report.e_rms_cut)) return cut;
+  const bool must_pay = refit != Refit::always;
+  if (refit == Refit::never || !can || (must_pay && report.e_rms_cut < kNothingLost)) return cut;
+  Rig fitted = refitted(cut, target, !rig.jointed && refit != Refit::weights, options, progress);
+  if (must_pay && !(evaluate(fitted, target, options.threads).e_rms < report.e_rms_cut)) return cut;
   report.refitted = true;
   return fitted;
 }

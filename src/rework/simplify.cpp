@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <queue>
 
 #include "core/index.h"
@@ -12,6 +13,7 @@
 #include "rework/animated_quadric.h"
 #include "rework/chosen_frames.h"
 #include "rework/collapse_mesh.h"
+#include "rework/fit_level.h"
 #include "sinew/core/bounds.h"
 #include "sinew/core/error.h"
 #include "sinew/refine/reduce_weights.h"
@@ -83,7 +85,8 @@ class Simplifier {
   double worst() const { return worst_; }
   /// Collapses edges while there are more triangles than this and costs are within the limit.
   void run(std::size_t target, double limit, const Progress& progress);
-  Rig result() const;
+  /// The level as it is, and the vertex of it that each vertex of the rig went into.
+  Rig result(std::vector<Index>& owner) const;
 
  private:
   Eigen::Vector3d posed(Index v, std::size_t f) const {
@@ -117,6 +120,7 @@ class Simplifier {
   std::vector<Quadric> quadric_;  // V×F'
   std::vector<double> area_;      // V: of the triangles around, over the frames by their weights
   std::vector<Baggage> baggage_;
+  std::vector<Index> parent_;  // V: itself, or the vertex that it went into
   std::vector<std::uint32_t> version_;
 
   Eigen::VectorXd scale_;                    // n: λ of each value
@@ -152,6 +156,8 @@ void Simplifier::read_vertices(const Rig& rig, const ChosenFrames& frames) {
   blend_.resize(V * frames_);
   offset_.assign(V * frames_, Vector3::Zero());
   baggage_.resize(V);
+  parent_.resize(V);
+  std::iota(parent_.begin(), parent_.end(), Index{0});
   version_.assign(V, 0);
   const std::size_t rank = rig.corrections ? rig.corrections->rank() : 0;
   const auto slots = at(rig.weights.influences);
@@ -360,6 +366,7 @@ void Simplifier::apply(const CollapseMesh::Collapse& collapse, const Place& plac
   area_[kept] += area_[gone];
   baggage_[kept].blend(baggage_[gone], 1 - place.share);
   baggage_[gone] = {};
+  parent_[gone] = kept;
   position_[kept] = place.at;
   for (const auto& [from, to] : collapse.wedges) {
     value_quadric_[to] += value_quadric_[from];
@@ -422,7 +429,7 @@ CornerAttribute<N> corner_values(const CornerAttribute<N>& from, const std::vect
   return out;
 }
 
-Rig Simplifier::result() const {
+Rig Simplifier::result(std::vector<Index>& owner) const {
   Rig out = rig_;
   const Mesh& from = rig_.rest;
   Mesh& to = out.rest;
@@ -433,6 +440,12 @@ Rig Simplifier::result() const {
       number[v] = static_cast<std::int64_t>(kept.size());
       kept.push_back(v);
     }
+  owner.resize(position_.size());
+  for (Index v = 0; v < position_.size(); ++v) {
+    Index last = v;
+    while (parent_[last] != last) last = parent_[last];
+    owner[v] = static_cast<Index>(number[last]);
+  }
   to.face_sizes.clear();
   to.corners.clear();
   to.face_materials.clear();
@@ -527,7 +540,10 @@ std::vector<LodLevel> simplify(const Rig& rig, const LodOptions& options, LodRep
   std::vector<LodLevel> out;
   for (int level = 0; level < options.levels; ++level) {
     simplifier.run(by_error ? 0 : static_cast<std::size_t>(std::ceil(target)), limit, progress);
-    out.push_back({simplifier.result(), simplifier.triangles(), 100 * simplifier.worst()});
+    std::vector<Index> owner;
+    Rig made = simplifier.result(owner);
+    if (options.fit) fit_level(rig, owner, frames, options.threads, made, progress);
+    out.push_back({std::move(made), simplifier.triangles(), 100 * simplifier.worst()});
     target /= 2;
     limit *= 2;
   }

@@ -1,16 +1,21 @@
 #include "sinew/runtime/sinew_tree.h"
 
+#include <hwy/highway.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <tuple>
 
 #include "runtime/triangles.h"
 
 namespace sinew::runtime {
 namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
 
 /// Rounding of sinew_skin in float, and weights that sum to one within 1e-6 each, against the size of what is added.
 constexpr float kPad = 2e-5F;
@@ -20,38 +25,63 @@ constexpr std::uint32_t kSome = 24;  // and up to which that they share a vertex
 
 constexpr float kInfinite = std::numeric_limits<float>::infinity();
 
+/// Three axes side by side, and a fourth lane that holds whatever the palette has there.
+using Tag = hn::FixedTag<float, 4>;
+using Lanes = hn::Vec<Tag>;
+
+Lanes all(float x) {
+  return hn::Set(Tag(), x);
+}
+
+Lanes times_add(Lanes a, float b, Lanes c) {
+  return hn::Add(hn::Mul(a, all(b)), c);
+}
+
 struct Box {
-  std::array<float, 3> low{kInfinite, kInfinite, kInfinite};
-  std::array<float, 3> high{-kInfinite, -kInfinite, -kInfinite};
+  Lanes low;
+  Lanes high;
 };
 
-/// One matrix of a palette: rows of [A | t].
-struct Rows {
-  float m[3][4];
-};
-
-Rows rows_of(const float* palette, std::uint32_t bone) {
-  Rows out{};
-  for (std::size_t i = 0; i < 3; ++i)
-    for (std::size_t k = 0; k < 4; ++k) out.m[i][k] = palette[16 * std::size_t{bone} + 4 * k + i];
+std::array<float, 4> values(Lanes x) {
+  std::array<float, 4> out;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled below
+  hn::StoreU(x, Tag(), out.data());
   return out;
 }
 
-/// Where a box is moved to along one axis: middle, half size, and what rounding may add.
-struct Reach {
-  float middle = 0;
-  float half = 0;
-  float size = 0;
+/// One matrix of a palette, or a sum of some: its columns.
+struct Columns {
+  Lanes c[4];
 };
 
-Reach reach(const Rows& rows, std::size_t axis, const float* middle, const float* half) {
-  Reach out{rows.m[axis][3], 0, std::abs(rows.m[axis][3])};
-  for (std::size_t k = 0; k < 3; ++k) {
-    const float a = rows.m[axis][k];
-    out.middle += a * middle[k];
-    out.half += std::abs(a) * half[k];
-    out.size += std::abs(a) * (std::abs(middle[k]) + half[k]);
+Columns columns_of(const float* palette, std::size_t bone) {
+  const float* const m = palette + 16 * bone;
+  return {{hn::LoadU(Tag(), m), hn::LoadU(Tag(), m + 4), hn::LoadU(Tag(), m + 8), hn::LoadU(Tag(), m + 12)}};
+}
+
+/// Adds the product of a matrix and a weight.
+void add(Columns& sum, const Columns& m, float weight) {
+  for (std::size_t c = 0; c < 4; ++c) sum.c[c] = times_add(m.c[c], weight, sum.c[c]);
+}
+
+/// Where a box is moved to along each axis: middle and half size.
+struct Reach {
+  Lanes middle;
+  Lanes half;
+};
+
+Reach reach(const Columns& m, const float* middle, const float* half) {
+  Reach out{m.c[3], hn::Zero(Tag())};
+  for (std::size_t c = 0; c < 3; ++c) {
+    out.middle = times_add(m.c[c], middle[c], out.middle);
+    out.half = times_add(hn::Abs(m.c[c]), half[c], out.half);
   }
+  return out;
+}
+
+/// What `reach` adds up without signs: what rounding may be a share of.
+Lanes size_of(const Columns& m, const float* middle, const float* half) {
+  Lanes out = hn::Abs(m.c[3]);
+  for (std::size_t c = 0; c < 3; ++c) out = times_add(hn::Abs(m.c[c]), std::abs(middle[c]) + half[c], out);
   return out;
 }
 
@@ -83,20 +113,18 @@ void shifted(const Shift& shift, const float* middle, const float* half, float* 
 }
 
 /// Every vertex is between the places its bones carry it to: the box around all of those.
-Box hull(const sinew_tree_pose& pose, const sinew_tree_node& node, const Shift& shift, std::array<float, 3>& pad) {
-  Box out;
+Box hull(const sinew_tree_pose& pose, const sinew_tree_node& node, const Shift& shift, Lanes& pad) {
+  Box out{all(kInfinite), all(-kInfinite)};
   for (std::uint32_t i = 0; i < node.follows; ++i) {
     const sinew_tree_follow& follow = pose.tree->follow[node.first_follow + i];
     float middle[3];
     float half[3];
     shifted(shift, follow.middle, follow.half, middle, half);
-    const Rows rows = rows_of(pose.palette, follow.bone);
-    for (std::size_t k = 0; k < 3; ++k) {
-      const Reach at = reach(rows, k, middle, half);
-      out.low[k] = std::min(out.low[k], at.middle - at.half);
-      out.high[k] = std::max(out.high[k], at.middle + at.half);
-      pad[k] = std::max(pad[k], at.size);
-    }
+    const Columns bone = columns_of(pose.palette, follow.bone);
+    const Reach at = reach(bone, middle, half);
+    out.low = hn::Min(out.low, hn::Sub(at.middle, at.half));
+    out.high = hn::Max(out.high, hn::Add(at.middle, at.half));
+    pad = hn::Max(pad, size_of(bone, middle, half));
   }
   return out;
 }
@@ -140,7 +168,7 @@ float most_of(const std::array<Away, kSome>& away, const std::array<std::uint8_t
 }
 
 /// By how much weights that vary can move a vertex beyond the mean, down and up.
-std::array<float, 2> beyond(const std::array<Away, kSome>& away, std::uint32_t count) {
+std::pair<float, float> beyond(const std::array<Away, kSome>& away, std::uint32_t count) {
   std::array<std::uint8_t, kSome> by_high;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled as they are sorted
   std::array<std::uint8_t, kSome> by_low;   // NOLINT(cppcoreguidelines-pro-type-member-init)
   for (std::uint32_t n = 0; n < count; ++n) {
@@ -154,77 +182,65 @@ std::array<float, 2> beyond(const std::array<Away, kSome>& away, std::uint32_t c
 }
 
 /// x = T̄ p + Σ (w_b − w̄_b) (T_b − T̄) p, with T̄ = Σ w̄_b T_b: near T̄ p where weights hardly vary.
-Box blend(const sinew_tree_pose& pose, const sinew_tree_node& node, const Shift& shift, std::array<float, 3>& pad) {
-  Rows mean{};
+Box blend(const sinew_tree_pose& pose, const sinew_tree_node& node, const Shift& shift, Lanes& pad) {
+  const Lanes zero = hn::Zero(Tag());
+  Columns mean{{zero, zero, zero, zero}};
   const sinew_tree_follow* const follows = pose.tree->follow + node.first_follow;
-  for (std::uint32_t i = 0; i < node.follows; ++i) {
-    const Rows rows = rows_of(pose.palette, follows[i].bone);
-    for (std::size_t a = 0; a < 3; ++a)
-      for (std::size_t k = 0; k < 4; ++k) mean.m[a][k] += follows[i].weight * rows.m[a][k];
-  }
+  for (std::uint32_t i = 0; i < node.follows; ++i)
+    add(mean, columns_of(pose.palette, follows[i].bone), follows[i].weight);
   float middle[3];
   float half[3];
   shifted(shift, node.middle, node.half, middle, half);
-  Box out;
-  std::array<float, 3> wide{};
-  for (std::size_t k = 0; k < 3; ++k) {
-    const Reach at = reach(mean, k, middle, half);
-    out.low[k] = out.high[k] = at.middle;
-    wide[k] = at.half;
-    pad[k] = std::max(pad[k], at.size);
-  }
+  const Reach of_mean = reach(mean, middle, half);
+  pad = hn::Max(pad, size_of(mean, middle, half));
   const bool shared = node.convex != 0 && node.follows > kFew && node.follows <= kSome;
   std::array<std::array<Away, kSome>, 3> away;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled where shared
-  std::array<float, 3> apart{};
+  Lanes apart = zero;
   for (std::uint32_t i = 0; i < node.follows; ++i) {
     const float weight = follows[i].weight;
     const float spread = std::max(0.0F, follows[i].spread);
-    Rows rows = rows_of(pose.palette, follows[i].bone);
-    for (std::size_t k = 0; k < 3; ++k) {
-      pad[k] = std::max(pad[k], (1 + std::abs(weight)) * reach(rows, k, middle, half).size);
-      for (std::size_t c = 0; c < 4; ++c) rows.m[k][c] -= mean.m[k][c];
-      const Reach at = reach(rows, k, middle, half);
-      apart[k] += spread * (std::abs(at.middle) + at.half);
-      if (shared) away[k][i] = {at.middle + at.half, at.middle - at.half, spread, std::min(spread, weight + 1e-6F)};
-    }
+    Columns bone = columns_of(pose.palette, follows[i].bone);
+    pad = hn::Max(pad, hn::Mul(size_of(bone, middle, half), all(1 + std::abs(weight))));
+    for (std::size_t c = 0; c < 4; ++c) bone.c[c] = hn::Sub(bone.c[c], mean.c[c]);
+    const Reach at = reach(bone, middle, half);
+    apart = times_add(hn::Add(hn::Abs(at.middle), at.half), spread, apart);
+    if (!shared) continue;
+    const std::array<float, 4> high = values(hn::Add(at.middle, at.half));
+    const std::array<float, 4> low = values(hn::Sub(at.middle, at.half));
+    for (std::size_t k = 0; k < 3; ++k) away[k][i] = {high[k], low[k], spread, std::min(spread, weight + 1e-6F)};
   }
-  for (std::size_t k = 0; k < 3; ++k) {
-    const std::array<float, 2> most = shared ? beyond(away[k], node.follows) : std::array{apart[k], apart[k]};
-    out.low[k] -= wide[k] + std::min(apart[k], most[0]);
-    out.high[k] += wide[k] + std::min(apart[k], most[1]);
+  Box out{apart, apart};
+  if (shared) {
+    std::array<float, 4> down{};
+    std::array<float, 4> up{};
+    for (std::size_t k = 0; k < 3; ++k) std::tie(down[k], up[k]) = beyond(away[k], node.follows);
+    out = {hn::Min(apart, hn::LoadU(Tag(), down.data())), hn::Min(apart, hn::LoadU(Tag(), up.data()))};
   }
-  return out;
+  return {hn::Sub(of_mean.middle, hn::Add(of_mean.half, out.low)),
+          hn::Add(of_mean.middle, hn::Add(of_mean.half, out.high))};
 }
 
 /// Whether a box is more than twice as large as its node is at rest: bones then lie far apart, or far off.
 bool is_loose(const Box& box, const sinew_tree_node& node) {
-  float posed = 0;
-  float rest = 0;
-  for (std::size_t k = 0; k < 3; ++k) {
-    posed += box.high[k] - box.low[k];
-    rest += 2 * node.half[k];
-  }
-  return posed > 2 * rest;
+  const std::array<float, 4> posed = values(hn::Sub(box.high, box.low));
+  return posed[0] + posed[1] + posed[2] > 4 * (node.half[0] + node.half[1] + node.half[2]);
 }
 
 void make_box(const sinew_tree_pose& pose, std::size_t number, float* out) {
   const sinew_tree_node& node = pose.tree->node[number];
   const Shift shift = shift_of(pose, number);
-  std::array<float, 3> pad{};
-  Box box;
+  Lanes pad = hn::Zero(Tag());
+  Box box{all(-kInfinite), all(kInfinite)};
   if (node.convex != 0) box = hull(pose, node, shift, pad);
   if (node.convex == 0 || node.follows <= kFew || (node.follows <= kSome && is_loose(box, node))) {
     const Box other = blend(pose, node, shift, pad);
-    for (std::size_t k = 0; k < 3; ++k) {
-      box.low[k] = node.convex != 0 ? std::max(box.low[k], other.low[k]) : other.low[k];
-      box.high[k] = node.convex != 0 ? std::min(box.high[k], other.high[k]) : other.high[k];
-    }
+    box = {hn::Max(box.low, other.low), hn::Min(box.high, other.high)};
   }
-  for (std::size_t k = 0; k < 3; ++k) {
-    const float more = kPad * (pad[k] + std::abs(box.low[k]) + std::abs(box.high[k]));
-    out[k] = box.low[k] - more;
-    out[3 + k] = box.high[k] + more;
-  }
+  const Lanes more = hn::Mul(hn::Add(pad, hn::Add(hn::Abs(box.low), hn::Abs(box.high))), all(kPad));
+  const std::array<float, 4> low = values(hn::Sub(box.low, more));
+  const std::array<float, 4> high = values(hn::Add(box.high, more));
+  std::copy_n(low.data(), 3, out);
+  std::copy_n(high.data(), 3, out + 3);
 }
 
 const float* box_of(sinew_tree_pose& pose, std::size_t node) {
@@ -242,21 +258,20 @@ std::uint32_t index_of(const sinew_weights& weights, std::size_t i) {
 
 /// Adds a row of weights over bones, times `share`, to a matrix.
 void add_row(const sinew_weights& weights, std::size_t row, std::size_t bones, const float* palette, float share,
-             Rows& sum) {
+             Columns& sum) {
   const std::size_t slots = weights.influences == 0 ? bones : static_cast<std::size_t>(weights.influences);
   for (std::size_t k = 0; k < slots; ++k) {
     const float w = share * weights.values[row * slots + k];
     if (w == 0) continue;
     const std::size_t bone = weights.influences == 0 ? k : index_of(weights, row * slots + k);
-    const float* const m = palette + 16 * bone;
-    for (std::size_t i = 0; i < 3; ++i)
-      for (std::size_t c = 0; c < 4; ++c) sum.m[i][c] += w * m[4 * c + i];
+    add(sum, columns_of(palette, bone), w);
   }
 }
 
 Point vertex(const sinew_tree_pose& pose, std::uint32_t v) {
   const sinew_model& model = *pose.model;
-  Rows sum{};
+  const Lanes zero = hn::Zero(Tag());
+  Columns sum{{zero, zero, zero, zero}};
   if (model.virtual_bones == 0) {
     add_row(model.weights, v, model.bones, pose.palette, 1, sum);
   } else {
@@ -273,10 +288,9 @@ Point vertex(const sinew_tree_pose& pose, std::uint32_t v) {
   for (std::size_t r = 0; pose.coefficients != nullptr && r < model.corrections; ++r)
     for (std::size_t k = 0; k < 3; ++k)
       p[k] += pose.coefficients[r] * model.position_offsets[3 * (r * model.vertices + v) + k];
-  Point out;
-  for (std::size_t i = 0; i < 3; ++i)
-    out[i] = static_cast<double>(sum.m[i][0] * p[0] + sum.m[i][1] * p[1] + sum.m[i][2] * p[2] + sum.m[i][3]);
-  return out;
+  const Lanes along = times_add(sum.c[2], p[2], times_add(sum.c[1], p[1], hn::Mul(sum.c[0], all(p[0]))));
+  const std::array<float, 4> out = values(hn::Add(along, sum.c[3]));
+  return {static_cast<double>(out[0]), static_cast<double>(out[1]), static_cast<double>(out[2])};
 }
 
 Triangle triangle(const sinew_tree_pose& pose, std::size_t t) {

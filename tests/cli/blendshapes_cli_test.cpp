@@ -37,7 +37,10 @@ TEST_F(Sliders, AreKeptByCommandsThatLeaveTheBonesAsTheyAre) {
     ASSERT_EQ(run({"pack", "face.glb", "-o", "packed.glb"}).status, 0);
     ASSERT_EQ(run({"lod", "face.glb", "--ratio", "0.5", "--no-distance", "-o", "low.glb"}).status, 0);
     ASSERT_EQ(run({"transfer", "face.glb", "walk.pc2", "-o", "other.glb"}).status, 0);
-    for (const char* file : {"packed.glb", "low.glb", "other.glb"}) {
+    ASSERT_EQ(run({"lod", "face.glb", "--levels", "2", "--no-distance", "-o", "levels.glb"}).status, 0);
+    ASSERT_EQ(run({"reduce", "face.glb", "--influences", "2", "-o", "fewer.glb"}).status, 0);
+    ASSERT_EQ(run({"reduce", "levels.glb", "--influences", "2", "-o", "fewer-levels.glb"}).status, 0);
+    for (const char* file : {"packed.glb", "low.glb", "other.glb", "levels.glb", "fewer.glb", "fewer-levels.glb"}) {
       const Rig rig = read_rig(folder_ / file);
       const auto kept = read_sliders(folder_ / file, rig);
       ASSERT_TRUE(kept) << file;
@@ -51,6 +54,17 @@ TEST_F(Sliders, AreKeptByCommandsThatLeaveTheBonesAsTheyAre) {
         EXPECT_LT((rig.bones[b].head - before.bones[b].head).norm(), 1e-5F) << file;
     }
   }
+}
+
+TEST_F(Sliders, CommandsThatLeaveThemOutSaySo) {
+  ASSERT_EQ(run({"solve", "walk.pc2", "--blendshapes", "--bones", "8", "--quality", "fast", "-o", "face.glb"}).status,
+            0);
+  ASSERT_EQ(run({"convert", "face.glb", "-o", "face"}).status, 0);
+  const Result edited = run({"edit", "face.glb", "--rest", "face/rest.obj", "-o", "edited.glb"});
+  ASSERT_EQ(edited.status, 0) << edited.err;
+  EXPECT_NE(edited.err.find("face.glb: its sliders are left out"), std::string::npos) << edited.err;
+  EXPECT_FALSE(read_sliders(folder_ / "edited.glb", read_rig(folder_ / "edited.glb")));
+  expect_refused(2, "--refit weights", {"reduce", "face.glb", "--influences", "2", "--refit", "always", "-o", "r.glb"});
 }
 
 TEST_F(Sliders, WhatCannotBeIsRefusedAndNothingIsWritten) {

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/program.h"
+#include "sinew/io/gltf_levels.h"
 
 /// lod, transfer, edit and bounds, from the command line to the file.
 namespace sinew {
@@ -100,6 +101,41 @@ TEST_F(Rework, ACrowdIsOnePageOfRigsWithTheirLevels) {
   expect_refused(3, "walk.pc2", {"crowd", "walk.pc2", "-o", "r.html"});
   write("broken.glb", "glTF but not really a file");
   expect_refused(3, "broken.glb", {"crowd", "broken.glb", "-o", "r.html"});
+}
+
+TEST_F(Rework, FilesOfSeveralLevelsKeepThemOrTheCommandSaysThatItTakesTheFinest) {
+  ASSERT_EQ(run({"lod", "rig.glb", "--levels", "2", "--no-distance", "-o", "levels.glb"}).status, 0);
+  const std::vector<Rig> before = read_rig_levels(folder_ / "levels.glb");
+  ASSERT_EQ(before.size(), 3U);
+  EXPECT_EQ(count_rig_levels(folder_ / "levels.glb"), 3U);
+  EXPECT_EQ(count_rig_levels(folder_ / "rig.glb"), 1U);
+  EXPECT_EQ(count_rig_levels(folder_ / "walk.pc2"), 1U);
+
+  const Result reduced = run({"reduce", "levels.glb", "--influences", "1", "-o", "fewer.glb"});
+  ASSERT_EQ(reduced.status, 0) << reduced.err;
+  const std::vector<Rig> after = read_rig_levels(folder_ / "fewer.glb");
+  ASSERT_EQ(after.size(), 3U);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(after[i].vertex_count(), before[i].vertex_count());
+    EXPECT_GT(used_influences(before[i].weights), 1);
+    EXPECT_EQ(used_influences(after[i].weights), 1);
+    for (std::size_t f = 0; f < before[i].frame_count(); ++f)
+      for (std::size_t b = 0; b < before[i].bone_count(); ++b)
+        ASSERT_LT((after[i].motion(f, b) - before[i].motion(f, b)).norm(), 1e-4F);
+  }
+
+  const std::string said = "levels.glb: holds 3 levels of detail; the finest is taken";
+  for (const std::vector<std::string>& command : {std::vector<std::string>{"pack", "levels.glb"},
+                                                  {"edit", "levels.glb", "--rest", "walk.obj"},
+                                                  {"transfer", "levels.glb", "walk.obj"},
+                                                  {"correct", "levels.glb", "walk.pc2", "--rank", "1"},
+                                                  {"lod", "levels.glb", "--no-distance"}}) {
+    std::vector<std::string> all = command;
+    all.insert(all.end(), {"-o", "out.glb"});
+    const Result result = run(all);
+    EXPECT_EQ(result.status, 0) << result.err;
+    EXPECT_NE(result.err.find(said), std::string::npos) << command[0] << ": " << result.err;
+  }
 }
 
 TEST_F(Rework, WhatCannotBeIsRefusedAndNothingIsWritten) {

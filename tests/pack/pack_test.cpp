@@ -211,6 +211,40 @@ TEST(Pack, ChildrenStayChildrenWhereJointsSlide) {
   EXPECT_LT(test::largest_difference(parse_gltf_rig(plain, {}, {}, "written"), rig), 1e-5);
 }
 
+TEST(Pack, ShearThatFloatsLeaveIsNone) {
+  Rig rig = test::chain_rig(40, 4, 9);
+  rig.jointed = false;
+  rig.transforms = Transforms::affine;
+  PackReport report;
+  const std::size_t tracks = animated(json_of(pack_glb(rig, nullptr, {}, report))).size();
+  std::uint32_t x = 1;
+  for (std::size_t f = 0; f < rig.frame_count(); ++f)
+    for (std::size_t b = 0; b < 4; ++b)
+      for (Eigen::Index i = 0; i < 9; ++i) {
+        x = x * 1664525U + 1013904223U;
+        rig.motion(f, b)(i % 3, i / 3) += 2e-6F * (static_cast<float>(x >> 8U) / 8388608.0F - 1);
+      }
+  const std::vector<std::byte> bytes = pack_glb(rig, nullptr, {}, report);
+  EXPECT_EQ(animated(json_of(bytes)).size(), tracks);
+  EXPECT_LE(errors_of(bytes, pose_all(rig)).e_rms, report.allowed_e_rms);
+}
+
+TEST(Pack, TracksThatOnlyTrembleStandStillWhereThatShowsLittle) {
+  Rig rig = test::random_rig(60, 4, 3, 12, Transforms::rigid);
+  const Affine at = rig.motion(0, 2);
+  for (std::size_t f = 0; f < 12; ++f) {  // a hundred times more than float leaves
+    rig.motion(f, 2) = at;
+    rig.motion(f, 2).leftCols<3>() =
+        at.leftCols<3>() * Eigen::AngleAxisf(2e-4F * static_cast<float>(f % 3), Vector3(1, 2, 2).normalized()).matrix();
+  }
+  PackReport report;
+  PackOptions options;
+  options.quality = PackQuality::low;
+  const std::vector<std::byte> bytes = pack_glb(rig, nullptr, options, report);
+  EXPECT_LE(errors_of(bytes, pose_all(rig)).e_rms, report.allowed_e_rms);
+  for (const std::string& track : animated(json_of(bytes))) EXPECT_NE(track, rig.bones[2].name + " rotation");
+}
+
 TEST(Pack, TracksThatStandStillHaveOneKey) {
   Rig rig = test::random_rig(30, 4, 3, 12, Transforms::rigid);
   const auto turned = [&](std::size_t b, float angle) {

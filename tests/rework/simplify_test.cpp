@@ -4,6 +4,7 @@
 #include "rework/rework_rigs.h"
 #include "sinew/evaluate/surface_distance.h"
 #include "sinew/io/gltf.h"
+#include "sinew/make/character.h"
 #include "sinew/rework/lod.h"
 #include "support/support.h"
 
@@ -49,6 +50,43 @@ TEST(Simplify, SeesWhatCorrectionsDo) {
   Rig without = out.rig;
   without.corrections.reset();
   EXPECT_LT(with, 0.2 * surface_distance(rig, without, 1).mean());
+}
+
+TEST(Simplify, FittedLevelsAreCloserFromBothSides) {
+  CharacterOptions character;
+  character.vertices = 3000;
+  character.walk_frames = 8;
+  character.wave_frames = 4;
+  character.threads = 1;
+  const Rig rig = make_character(character).truth;
+  LodOptions plain;
+  plain.fit = false;
+  const std::size_t triangles = triangles_of(rig.rest).size() / 3 / 6;
+  const SurfaceDistance as_collapsed = surface_distance(rig, level_of(rig, triangles, plain).rig, 1);
+  const SurfaceDistance fitted = surface_distance(rig, level_of(rig, triangles).rig, 1);
+  EXPECT_LT(fitted.forward_mean, 0.85 * as_collapsed.forward_mean);
+  EXPECT_LT(fitted.backward_mean, 0.85 * as_collapsed.backward_mean);
+  EXPECT_LT(fitted.max(), 1.25 * as_collapsed.max());
+}
+
+TEST(Simplify, FittingLeavesBordersWhereTheCollapsesPutThem) {
+  const Rig rig = test::bending_tube(24, 61, 9);
+  LodOptions plain;
+  plain.fit = false;
+  const Mesh before = level_of(rig, 300, plain).rig.rest;
+  const Mesh after = level_of(rig, 300).rig.rest;
+  ASSERT_EQ(before.corners, after.corners);
+  std::map<std::pair<Index, Index>, int> triangles;
+  for (std::size_t c = 0; c < before.corners.size(); ++c)
+    ++triangles[std::minmax(before.corners[c], before.corners[c % 3 == 2 ? c - 2 : c + 1])];
+  int borders = 0;
+  for (const auto& [edge, count] : triangles) {
+    if (count == 2) continue;
+    ++borders;
+    for (const Index v : {edge.first, edge.second}) EXPECT_EQ(before.positions.col(v), after.positions.col(v));
+  }
+  EXPECT_GT(borders, 8);
+  EXPECT_GT((before.positions - after.positions).norm(), 0.01);
 }
 
 TEST(Simplify, LevelsHalveAndGetFarther) {

@@ -73,6 +73,7 @@ void run(CompressRequest request) {
   check_outputs({{"-o", request.out}}, all);
   request.options.max_error = request.max_error / 1000;
   Rig rig = read_rig_file(request.rig);
+  say_what_is_left_out(request.rig, rig, Sliders::left_out);
   if (rig.two_layer)
     throw Error(ErrorKind::input, fmt::format("{}: is a two-layer model already", request.rig.string()));
   refuse_sparse(request, rig);

@@ -27,6 +27,7 @@ void run(CorrectRequest& request) {
   inputs.push_back(request.rig);
   check_outputs({{"-o", request.output}}, inputs);
   Rig rig = read_rig_file(request.rig);
+  say_what_is_left_out(request.rig, rig, Sliders::left_out);
   const Sequence sequence = read_inputs(*request.inputs);
   CorrectionReport report;
   const double start = now_seconds();

@@ -46,6 +46,7 @@ void run(EditRequest request) {
                                                                 : CorrectionRule::rescale;
   request.options.transfer.threads = request.threads;
   const Rig rig = read_rig_file(request.rig);
+  say_what_is_left_out(request.rig, rig, Sliders::left_out);
   const Mesh mesh = request.rest.empty() ? displaced(rig.rest, edited) : read_mesh_file(edited);
   EditReport report;
   Rig out;

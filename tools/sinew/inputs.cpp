@@ -9,6 +9,7 @@
 #include "interrupt.h"
 #include "sinew/core/error.h"
 #include "sinew/io/blendshapes.h"
+#include "sinew/io/gltf_levels.h"
 #include "sinew/io/output_file.h"
 #include "text_options.h"
 
@@ -197,6 +198,16 @@ std::vector<GltfExtension> sliders_for(const std::filesystem::path& output, cons
   if (lower_extension(output) == ".glb") return {read_gltf_extension(path, kSlidersExtension).value()};
   fmt::print(stderr, "sinew: {}: only .glb holds sliders, they are left out\n", output.string());
   return {};
+}
+
+void say_what_is_left_out(const std::filesystem::path& path, const Rig& rig, Sliders sliders) {
+  if (const std::size_t levels = count_rig_levels(path); levels > 1)
+    fmt::print(stderr,
+               "sinew: {}: holds {} levels of detail; the finest is taken, the others are left out ('sinew lod' makes "
+               "them anew)\n",
+               path.string(), levels);
+  if (sliders == Sliders::left_out && read_sliders(path, rig))
+    fmt::print(stderr, "sinew: {}: its sliders are left out, the rig and its animation are kept\n", path.string());
 }
 
 Mesh read_mesh_file(const std::filesystem::path& path) {

@@ -55,6 +55,11 @@ std::string rig_inputs();
 /// read_rig with warnings to stderr.
 Rig read_rig_file(const std::filesystem::path& path, ReadOptions options = {});
 
+/// Says what a file holds beside its rig that the command's output will not: coarser levels of detail, and sliders
+/// where `sliders` says so.
+enum class Sliders { kept, left_out };
+void say_what_is_left_out(const std::filesystem::path& path, const Rig& rig, Sliders sliders);
+
 /// The sliders of a rig's file, for another file of the same bones; none where `output` is no .glb, which is said on
 /// stderr.
 std::vector<GltfExtension> sliders_for(const std::filesystem::path& output, const std::filesystem::path& path,

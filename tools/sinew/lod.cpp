@@ -43,9 +43,9 @@ std::vector<Rig> write_levels(const LodRequest& request, const Rig& rig, const s
   std::vector<Rig> rigs;
   for (const LodLevel& level : levels) rigs.push_back(level.rig);
   ResultOptions options{.threads = request.options.threads, .write = request.write};
+  const std::vector<GltfExtension> sliders = sliders_for(request.output, request.rig, rig);
+  options.extensions = sliders;
   if (request.separate || levels.size() == 1) {
-    const std::vector<GltfExtension> sliders = sliders_for(request.output, request.rig, rig);
-    options.extensions = sliders;
     for (std::size_t i = 0; i < rigs.size(); ++i)
       rigs[i] = write_result(request.separate ? level_file(request.output, i + 1) : request.output, rigs[i],
                              pose_all(rigs[i]), options)
@@ -74,6 +74,7 @@ void run(const LodRequest& request) {
   if (request.options.levels > 1 && !request.separate && lower_extension(request.output) != ".glb")
     throw Error(ErrorKind::usage, "lod: only .glb holds several levels; --separate writes a file for each");
   Rig rig = read_rig_file(request.rig);
+  say_what_is_left_out(request.rig, rig, Sliders::kept);
   rig.two_layer.reset();
   LodReport report;
   std::vector<LodLevel> levels;

@@ -57,11 +57,13 @@ void write_rig_and_levels(const fs::path& path, const Rig& rig, const ResultOpti
     file.write(std::span<const std::byte>(options.bytes));
     return file.commit();
   }
-  if (!options.extensions.empty()) return write_glb(path, rig, options.write, options.extensions);
-  if (options.levels.empty()) return write_rig(path, rig, options.write);
+  if (options.levels.empty()) {
+    if (!options.extensions.empty()) return write_glb(path, rig, options.write, options.extensions);
+    return write_rig(path, rig, options.write);
+  }
   std::vector<Rig> all{rig};
   all.insert(all.end(), options.levels.begin(), options.levels.end());
-  write_glb_levels(path, all, options.write);
+  write_glb_levels(path, all, options.write, options.extensions);
 }
 
 void check_extension(const Output& output) {

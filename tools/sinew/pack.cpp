@@ -25,6 +25,7 @@ void run(PackRequest request) {
   check_outputs({{"-o", request.out}}, all);
   check_packing(request.packing, request.out);
   Rig rig = read_rig_file(request.rig);
+  say_what_is_left_out(request.rig, rig, Sliders::kept);
   request.packing.options.extensions = sliders_for(request.out, request.rig, rig);
   const bool with_examples = !request.examples->paths.empty();
   Sequence sequence;

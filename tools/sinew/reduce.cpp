@@ -9,6 +9,7 @@
 #include "report.h"
 #include "sinew/core/error.h"
 #include "sinew/evaluate/errors.h"
+#include "sinew/io/gltf_levels.h"
 #include "sinew/refine/reduce.h"
 #include "text_options.h"
 
@@ -32,6 +33,18 @@ double weight_change(const SkinWeights& before, const SkinWeights& after, std::s
   return std::sqrt(difference.squaredNorm() / static_cast<double>(difference.size()));
 }
 
+/// What the file holds behind its finest level, where the output can hold it too.
+std::vector<Rig> coarser_levels(const ReduceRequest& request) {
+  if (count_rig_levels(request.rig) < 2) return {};
+  if (lower_extension(request.out) != ".glb") {
+    fmt::print(stderr, "sinew: {}: only .glb holds levels of detail, the finest is written\n", request.out.string());
+    return {};
+  }
+  std::vector<Rig> levels = read_rig_levels(request.rig);
+  levels.erase(levels.begin());
+  return levels;
+}
+
 void run(ReduceRequest request) {
   std::vector<std::filesystem::path> all = request.examples;
   all.push_back(request.rig);
@@ -44,14 +57,29 @@ void run(ReduceRequest request) {
   inputs.paths = request.examples;
   const Sequence target = request.examples.empty() ? pose_all(before) : read_inputs(inputs);
   const double base = request.examples.empty() ? 0 : evaluate(before, target, request.options.threads).e_rms;
+  // Sliders and coarser levels of detail know the bones by their motion.
+  const std::vector<GltfExtension> sliders = sliders_for(request.out, request.rig, before);
+  const std::vector<Rig> coarser = coarser_levels(request);
+  Refit refit = refit_called(request.refit);
+  if (refit == Refit::automatic && !(sliders.empty() && coarser.empty())) refit = Refit::weights;
+  if (refit == Refit::always && !before.jointed && !(sliders.empty() && coarser.empty()))
+    throw Error(ErrorKind::usage,
+                fmt::format("{}: its {} would not fit a motion that is fitted anew: --refit weights keeps the motion",
+                            request.rig.string(), sliders.empty() ? "levels of detail" : "sliders"));
   ReduceReport report;
   Rig reduced;
+  std::vector<Rig> levels;
   {
     ProgressBar bar;
-    reduced = reduce(before, &target, request.options, refit_called(request.refit), report, bar.callback());
+    reduced = reduce(before, &target, request.options, refit, report, bar.callback());
+    for (const Rig& level : coarser) {
+      ReduceReport of_level;
+      levels.push_back(reduce(level, nullptr, request.options, refit, of_level, bar.callback()));
+    }
   }
-  const Written written =
-      write_result(request.out, reduced, target, {.threads = request.options.threads, .write = request.write});
+  const Written written = write_result(
+      request.out, reduced, target,
+      {.threads = request.options.threads, .extensions = sliders, .levels = levels, .write = request.write});
   const double change = weight_change(before.weights, written.rig.weights, before.bone_count());
   if (request.json) {
     Json out{{"file", request.out.string()}, {"method", request.method}};
@@ -70,7 +98,7 @@ void run(ReduceRequest request) {
   fmt::print("E_RMS        {} -> {} against {}{}\n", short_number(base), short_number(written.errors.e_rms),
              request.examples.empty() ? "the rig before" : "the examples",
              report.refitted ? fmt::format("; {} before weights{} were fitted anew", short_number(report.e_rms_cut),
-                                           before.jointed ? "" : " and motion")
+                                           before.jointed || refit == Refit::weights ? "" : " and motion")
                              : "");
   fmt::print("max          {} % of the diagonal (frame {}, vertex {})\n", short_number(written.errors.max_percent),
              written.errors.worst_frame, written.errors.worst_vertex);
@@ -91,8 +119,9 @@ void add_reduce(CLI::App& app) {
   command
       .add_option(
           "--refit", request->refit,
-          "Fit weights and motion to what the rig did before: auto (where that lowers the error), always or never")
-      ->check(word_of({"auto", "always", "never"}))
+          "Fit weights and motion to what the rig did before: auto (where that lowers the error), always, never or "
+          "weights (auto without the motion; so are rigs with sliders or levels of detail)")
+      ->check(word_of({"auto", "always", "never", "weights"}))
       ->capture_default_str();
   command.add_option("--examples", request->examples,
                      "SEQUENCE that the rig was made from (what the rig itself poses)");

@@ -24,6 +24,7 @@ struct TransferRequest {
 void run(const TransferRequest& request) {
   check_outputs({{"-o", request.output}}, {request.rig, request.mesh});
   const Rig rig = read_rig_file(request.rig);
+  say_what_is_left_out(request.rig, rig, Sliders::kept);
   const Mesh mesh = read_mesh_file(request.mesh);
   TransferReport report;
   Rig out;

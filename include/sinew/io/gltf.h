@@ -49,8 +49,10 @@ void write_glb(const std::filesystem::path& path, const Rig& rig, const WriteOpt
 /// Several levels of detail of one rig in one file [MSFT_lod], the finest first: that one is what readers find that do
 /// not know the extension. All have the bones, motion and coefficients of the first. Throws as glb_bytes() does, and
 /// Error{usage} when they do not belong together.
-std::vector<std::byte> glb_levels_bytes(std::span<const Rig> levels, const WriteOptions& options = {});
-void write_glb_levels(const std::filesystem::path& path, std::span<const Rig> levels, const WriteOptions& options = {});
+std::vector<std::byte> glb_levels_bytes(std::span<const Rig> levels, const WriteOptions& options = {},
+                                        std::span<const GltfExtension> extensions = {});
+void write_glb_levels(const std::filesystem::path& path, std::span<const Rig> levels, const WriteOptions& options = {},
+                      std::span<const GltfExtension> extensions = {});
 
 /// Reads the skinned meshes of the file's scene as one rig; meshes without a skin become pieces that follow a bone of
 /// their own, morph targets become corrections. The result satisfies Rig::check(). Throws Error{input}.

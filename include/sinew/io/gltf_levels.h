@@ -13,4 +13,7 @@ namespace sinew {
 /// file without levels, or of another format, is one level: what read_rig reads. Throws as read_rig does.
 std::vector<Rig> read_rig_levels(const std::filesystem::path& path, const ReadOptions& options = {});
 
+/// How many levels read_rig_levels finds in a file, without reading their meshes.
+std::size_t count_rig_levels(const std::filesystem::path& path);
+
 }  // namespace sinew

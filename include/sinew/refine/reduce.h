@@ -15,9 +15,10 @@ enum class Refit {
   automatic,  // where that lowers the error
   always,
   never,
+  weights,  // as automatic, but the motion stays, for what else depends on it
 };
 
-/// By name: auto, always or never. Throws Error{usage} for a name that is none of these.
+/// By name: auto, always, never or weights. Throws Error{usage} for a name that is none of these.
 Refit refit_called(std::string_view name);
 
 struct ReduceReport {

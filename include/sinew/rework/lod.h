@@ -16,6 +16,7 @@ struct LodOptions {
   int levels = 1;         // each after the first has half the triangles, or twice the error
   int frames = 24;        // most frames that are looked at, the most different ones; 0: the rest pose alone
   double attributes = 1;  // how much texture coordinates, colours and given normals count; 0: seams alone
+  bool fit = true;        // vertices and weights are fitted to the rig's surface when the collapses are done
   int threads = 0;        // of the first costs; the collapses are one after another
 };
 

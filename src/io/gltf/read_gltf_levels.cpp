@@ -69,17 +69,32 @@ std::vector<std::byte> with_json(std::span<const std::byte> glb, const Json& roo
   return out;
 }
 
+bool is_glb(const std::filesystem::path& path, std::span<const std::byte> bytes) {
+  return lower_extension(path) == ".glb" && bytes.size() >= kJsonStart && std::memcmp(bytes.data(), "glTF", 4) == 0;
+}
+
+std::size_t coarser_levels(const gltf::Document& document) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < document.size("nodes"); ++i)
+    count = std::max(count, coarser(document, document.at("nodes", i), i).size());
+  return count;
+}
+
 }  // namespace
+
+std::size_t count_rig_levels(const std::filesystem::path& path) {
+  if (lower_extension(path) != ".glb") return 1;
+  const std::vector<std::byte> bytes = read_file(path);
+  return is_glb(path, bytes) ? 1 + coarser_levels(gltf::Document(bytes, path.parent_path(), path.string())) : 1;
+}
 
 std::vector<Rig> read_rig_levels(const std::filesystem::path& path, const ReadOptions& options) {
   std::vector<Rig> levels{read_rig(path, options)};
   if (lower_extension(path) != ".glb") return levels;
   const std::vector<std::byte> bytes = read_file(path);
-  if (bytes.size() < kJsonStart || std::memcmp(bytes.data(), "glTF", 4) != 0) return levels;
+  if (!is_glb(path, bytes)) return levels;
   const gltf::Document document(bytes, path.parent_path(), path.string());
-  std::size_t count = 0;
-  for (std::size_t i = 0; i < document.size("nodes"); ++i)
-    count = std::max(count, coarser(document, document.at("nodes", i), i).size());
+  const std::size_t count = coarser_levels(document);
   ReadOptions quiet = options;  // the finest level has said what there is to say
   quiet.warn = {};
   for (std::size_t level = 1; level <= count; ++level) {

@@ -273,7 +273,8 @@ std::vector<std::byte> glb_bytes(const Rig& rig, const WriteOptions& options,
   return bytes_of(rig, {}, options, extensions);
 }
 
-std::vector<std::byte> glb_levels_bytes(std::span<const Rig> levels, const WriteOptions& options) {
+std::vector<std::byte> glb_levels_bytes(std::span<const Rig> levels, const WriteOptions& options,
+                                        std::span<const GltfExtension> extensions) {
   if (levels.empty()) throw Error(ErrorKind::usage, "GLB: no level of detail to write");
   const Rig& first = levels.front();
   const auto rank = [](const Rig& rig) { return rig.corrections ? rig.corrections->rank() : 0; };
@@ -283,7 +284,7 @@ std::vector<std::byte> glb_levels_bytes(std::span<const Rig> levels, const Write
         level.rest.appearance.materials.size() != first.rest.appearance.materials.size() || level.vertex_count() == 0)
       throw Error(ErrorKind::usage, "GLB: levels of detail of different rigs");
   }
-  return bytes_of(first, levels.subspan(1), options, {});
+  return bytes_of(first, levels.subspan(1), options, extensions);
 }
 
 void write_glb(const std::filesystem::path& path, const Rig& rig, const WriteOptions& options,
@@ -291,8 +292,9 @@ void write_glb(const std::filesystem::path& path, const Rig& rig, const WriteOpt
   write_bytes(path, glb_bytes(rig, options, extensions));
 }
 
-void write_glb_levels(const std::filesystem::path& path, std::span<const Rig> levels, const WriteOptions& options) {
-  write_bytes(path, glb_levels_bytes(levels, options));
+void write_glb_levels(const std::filesystem::path& path, std::span<const Rig> levels, const WriteOptions& options,
+                      std::span<const GltfExtension> extensions) {
+  write_bytes(path, glb_levels_bytes(levels, options, extensions));
 }
 
 }  // namespace sinew

@@ -14,7 +14,6 @@
 namespace sinew::gltf {
 namespace {
 
-constexpr double kColumnTolerance = 2e-7;  // columns this near to orthogonal are left alone
 constexpr double kVanishing = 1e-8;        // of the largest stretch: below what floats tell, its direction is noise
 constexpr double kParentCondition = 1e-3;  // smallest over largest stretch of a parent that may hold children
 constexpr double kRestTolerance = 1e-6;    // of the rest diagonal: a joint this near to its place is put there
@@ -64,8 +63,9 @@ Eigen::Quaterniond last_quaternion(const std::vector<float>& track) {
 }
 
 /// Appends the frame of a bone whose node moves by `local`, and returns what a player makes of the numbers written.
-Eigen::Affine3d append_frame(const Eigen::Affine3d& local, bool rigid, BoneState& state, BoneTracks& out) {
-  state.stretch = decompose(local.linear(), state.stretch);
+Eigen::Affine3d append_frame(const Eigen::Affine3d& local, bool rigid, double noise, BoneState& state,
+                             BoneTracks& out) {
+  state.stretch = decompose(local.linear(), state.stretch, noise);
   const Stretch& d = state.stretch;
   const Eigen::Matrix3d turn = rigid ? Eigen::Matrix3d(d.U * d.V.transpose()) : d.U;
   state.rotation = on_the_side_of(turn, state.rotation);
@@ -85,7 +85,7 @@ Eigen::Affine3d append_frame(const Eigen::Affine3d& local, bool rigid, BoneState
 
 }  // namespace
 
-Stretch decompose(const Eigen::Matrix3d& A, const Stretch& previous) {
+Stretch decompose(const Eigen::Matrix3d& A, const Stretch& previous, double noise) {
   Stretch out;
   out.V = previous.V;
   Eigen::Matrix3d B = A * out.V;
@@ -96,7 +96,7 @@ Stretch decompose(const Eigen::Matrix3d& A, const Stretch& previous) {
         const double alpha = B.col(i).squaredNorm();
         const double beta = B.col(j).squaredNorm();
         const double gamma = B.col(i).dot(B.col(j));
-        if (std::abs(gamma) <= kColumnTolerance * std::sqrt(alpha * beta)) continue;
+        if (std::abs(gamma) <= noise * std::sqrt(alpha * beta)) continue;  // near enough to orthogonal
         turned = true;
         const double zeta = (beta - alpha) / (2 * gamma);
         const double t = std::copysign(1 / (std::abs(zeta) + std::sqrt(1 + zeta * zeta)), zeta);
@@ -154,7 +154,7 @@ Vector3 rest_translation(const Rig& rig, std::size_t bone, bool hierarchy) {
   return rig.bones[bone].head - rig.bones[static_cast<std::size_t>(parent)].head;
 }
 
-std::vector<BoneTracks> bone_tracks(const Rig& rig, bool hierarchy) {
+std::vector<BoneTracks> bone_tracks(const Rig& rig, bool hierarchy, double noise) {
   const std::size_t bones = rig.bone_count();
   const bool rigid = rig.transforms == Transforms::rigid;
   const double near = kRestTolerance * bounding_box_diagonal(rig.rest.positions);
@@ -170,7 +170,7 @@ std::vector<BoneTracks> bone_tracks(const Rig& rig, bool hierarchy) {
       if (parent >= 0) local = written[static_cast<std::size_t>(parent)].inverse() * local;
       const Eigen::Vector3d rest = rest_translation(rig, b, hierarchy).cast<double>();
       if (parent >= 0 && (local.translation() - rest).norm() <= near) local.translation() = rest;
-      written[b] = append_frame(local, rigid, states[b], out[b]);
+      written[b] = append_frame(local, rigid, noise, states[b], out[b]);
       if (parent >= 0) written[b] = written[static_cast<std::size_t>(parent)] * written[b];
     }
   return out;

@@ -16,8 +16,9 @@ struct Stretch {
 
 /// Decomposes A so that order and signs follow `previous` (one-sided Jacobi started from its V): over a motion the
 /// factors change as little as the matrices allow, and V stays put while A is a rotation times a uniform scale.
-/// Accurate to 2e-7·|A|, the size of float rounding.
-Stretch decompose(const Eigen::Matrix3d& A, const Stretch& previous);
+/// Accurate to `noise`·|A|: by default the size of float rounding.
+constexpr double kFloatNoise = 2e-7;
+Stretch decompose(const Eigen::Matrix3d& A, const Stretch& previous, double noise = kFloatNoise);
 
 /// What the animation of one bone says in every frame: translation · rotation · scale of the bone's node and, for
 /// affine rigs, the rotation of the joint node under it. Quaternions are x y z w and keep to one side.
@@ -40,7 +41,7 @@ bool has_hierarchy(const Rig& rig);
 Vector3 rest_translation(const Rig& rig, std::size_t bone, bool hierarchy);
 
 /// Tracks of every bone. A child is expressed relative to its parent as written, so that rounding does not add up
-/// along a chain.
-std::vector<BoneTracks> bone_tracks(const Rig& rig, bool hierarchy);
+/// along a chain. Shear below `noise` of a bone's size is taken for what floats leave along a chain of joints.
+std::vector<BoneTracks> bone_tracks(const Rig& rig, bool hierarchy, double noise = kFloatNoise);
 
 }  // namespace sinew::gltf
