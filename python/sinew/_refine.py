@@ -31,15 +31,16 @@ def reduce(
     method: Literal["largest", "smooth", "geometry", "poisson"] = "geometry",
     examples: Optional[Sequence] = None,
     threads: int = 0,
-    refit: Literal["auto", "always", "never"] = "auto",
+    refit: Literal["auto", "always", "weights", "never"] = "auto",
     progress: Progress = None,
 ) -> Rig:
     """The rig with at most `influences` (>= 1) bones per vertex: what `sinew reduce` makes.
 
     examples: the sequence that the rig was made from; None: what the rig itself poses. method: from crude to fair,
     docs/algorithms/reduce.md. refit: then fit the weights and, where bones are free, their motion to the examples:
-    'auto' where that lowers the error, 'always' or 'never'; at most 8 influences, several frames, no corrections. The
-    report has the errors against the examples, e_rms_cut before that fit, and whether the rig is the refitted one.
+    'auto' where that lowers the error, 'always', the 'weights' alone or 'never'; at most 8 influences, several frames, no
+    corrections. Sliders stay, and the motion with them. The report has the errors against the examples, e_rms_cut
+    before that fit, and whether the rig is the refitted one.
     """
     with callback_of(progress) as callback:
         return _core.reduce(rig, examples, influences, method, refit, threads, callback)

@@ -27,7 +27,10 @@ Model reduce_model(const Model& model, const Sequence* examples, int influences,
   options.method = reduce_method(method);
   options.influences = influences;
   options.threads = threads;
-  const Refit wanted = refit_called(refit);
+  Refit wanted = refit_called(refit);  // sliders know the bones by their motion
+  if (model.sliders && wanted == Refit::automatic) wanted = Refit::weights;
+  if (model.sliders && wanted == Refit::always && !model.rig.jointed)
+    throw Error(ErrorKind::usage, "reduce: sliders would not fit a motion that is fitted anew; 'weights' keeps it");
   struct Reduced {
     Rig rig;
     ReduceReport report;
@@ -48,7 +51,7 @@ Model reduce_model(const Model& model, const Sequence* examples, int influences,
   facts["e_rms_cut"] = out.report.e_rms_cut;
   facts["refitted"] = out.report.refitted;
   facts["errors"] = facts_of(out.errors);
-  return {std::move(out.rig), make_report(facts)};
+  return {std::move(out.rig), make_report(facts), model.sliders};
 }
 
 struct Compressed {

@@ -183,7 +183,10 @@ def test_sliders_of_arrays_pose_what_they_say():
     assert posed.shape == (3, *sequence.rest.shape)
     assert np.abs(posed - rig.pose_all()).max() < 1e-5
     assert np.abs(posed[0] - sequence.rest).max() < 1e-6
+    few = sinew.reduce(rig, influences=2)
+    assert few.sliders["names"] == names and np.abs(few.pose_sliders(values) - few.pose_all()).max() < 1e-5
     for wrong, kind in (
+        (lambda: sinew.reduce(rig, influences=2, refit="always"), "usage"),
         (lambda: rig.pose_sliders(np.zeros((2, 3))), "input"),
         (lambda: rig.pose_sliders([[np.nan] * 4]), "input"),
         (lambda: sinew.solve_blendshapes(shapes[:, :-1], sequence.rest), "input"),
