@@ -208,6 +208,7 @@ Sequence subdivided(const Sequence& sequence) {
   out.frames = Frames(sequence.frame_count(), vertices);
   for (std::size_t f = 0; f < sequence.frame_count(); ++f) refined(sequence.frames[f], out.frames[f]);
   out.times = sequence.times;
+  out.clips = sequence.clips;
   return out;
 }
 

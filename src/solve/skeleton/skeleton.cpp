@@ -131,7 +131,9 @@ bool search_and_spread(const Sequence& sequence, const SkeletonOptions& options,
   if (bones == 0 && !options.keep_all_bones) {
     const bool may_be_exact = options.max_error == 0 && options.detail != Detail::low;
     if (may_be_exact && !resumes(options.checkpoint, kSkeletonSearch)) {
-      Sketch exact(sequence, fit, options, kExactFrames, kCurveVertices, true);
+      // Told as finely as that, small parts are found among vertices that are spread evenly, and more of the rest.
+      const bool where_it_moves = options.detail != Detail::high;
+      Sketch exact(sequence, fit, options, kExactFrames, kCurveVertices, where_it_moves);
       const StepTimer timer(report, "search");
       const ExactBones bones_of_rig = find_exact_bones(exact.whole(), options, progress, exact.fit);
       report.search = bones_of_rig.curve;
