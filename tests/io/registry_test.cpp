@@ -105,13 +105,15 @@ TEST(WriteSequence, OneThatIsAskedToStopHalfwayLeavesTheOldFile) {
       return out;
     };
     const std::vector<fs::path> before = files();
+    const int most =
+        std::string_view(name).find(".usd") != std::string_view::npos ? 1 : 3;  // text comes in large pieces
     int told = 0;
-    const auto stop_at_the_third = [&](std::string_view, double fraction) {
+    const auto stop_early = [&](std::string_view, double fraction) {
       EXPECT_LT(fraction, 1);
-      return ++told < 3;
+      return ++told < most;
     };
     expect_error(ErrorKind::interrupted, "nothing was written",
-                 [&] { write_sequence(folder / name, small_sequence(12), stop_at_the_third); });
+                 [&] { write_sequence(folder / name, small_sequence(12), stop_early); });
     EXPECT_EQ(files(), before);
     EXPECT_EQ(read_sequence({folder / name}).frame_count(), 3U);
   }
