@@ -11,7 +11,6 @@
 #include "solve/skeleton/open_number.h"
 #include "solve/skeleton/options.h"
 #include "solve/skeleton/reach_error.h"
-#include "solve/skeleton/sample.h"
 #include "solve/skeleton/search.h"
 #include "solve/skeleton/strict.h"
 #include "solve/skeleton/symmetry.h"
@@ -35,15 +34,14 @@ constexpr double kStill = 5e-3;  // E_RMS that the common rigid motion may leave
 /// A sample of the vertices and frames, in which a skeleton is searched for.
 struct Sketch {
   Sketch(const Sequence& sequence, const SkeletonFit& all, const SkeletonOptions& options, std::size_t most_frames,
-         std::size_t most_vertices, bool where_it_moves = false)
+         std::size_t most_vertices)
       : step((all.problem->frame_count() + most_frames - 1) / most_frames) {
     if (step > 1) {
       some = select_frames(sequence, 0, sequence.frame_count(), step);
       thin.emplace(*some, ProblemOptions{kTruncation, options.threads, options.seed});
     }
     few = thin ? &*thin : all.problem;
-    chosen = where_it_moves ? vertices_that_move(*few, most_vertices, options.seed)
-                            : spread_vertices(few->vertex_count(), most_vertices);
+    chosen = spread_vertices(few->vertex_count(), most_vertices);
     part.emplace(few->sample(chosen, kSearchTruncation, options.seed));
     fit = {&*part, nullptr, {}, {}, options.influences, 0, kSwapPeriod, 0};
     fit.body = all.body;
@@ -131,9 +129,7 @@ bool search_and_spread(const Sequence& sequence, const SkeletonOptions& options,
   if (bones == 0 && !options.keep_all_bones) {
     const bool may_be_exact = options.max_error == 0 && options.detail != Detail::low;
     if (may_be_exact && !resumes(options.checkpoint, kSkeletonSearch)) {
-      // Told as finely as that, small parts are found among vertices that are spread evenly, and more of the rest.
-      const bool where_it_moves = options.detail != Detail::high;
-      Sketch exact(sequence, fit, options, kExactFrames, kCurveVertices, where_it_moves);
+      Sketch exact(sequence, fit, options, kExactFrames, kCurveVertices);
       const StepTimer timer(report, "search");
       const ExactBones bones_of_rig = find_exact_bones(exact.whole(), options, progress, exact.fit);
       report.search = bones_of_rig.curve;
