@@ -94,17 +94,17 @@ SolveEstimate skeleton(const Numbers& n, const SolveSize& size) {
   const double frames = times * n.F;
   out.bytes = common_bytes(n) + 3.5 * times * n.frames + (times - 1) * n.frames + sums_bytes(n, frames, patches);
   const double some = frames / std::ceil(frames / 60);
-  const auto round = [&](double vertices, double bones) {
-    return 1e-7 * std::min(n.V, vertices) * bones + 2.9e-7 * some * bones * bones;
+  const auto round = [&](double vertices, double bones, double of_pairs) {
+    return 1e-7 * std::min(n.V, vertices) * bones + of_pairs * some * bones * bones;
   };
   if (size.open_number) {
     const double left = std::min(n.B, 45.0);  // bones, most of the time
     const double rounds = size.quality == Quality::fast ? 200 : 500;
     out.bytes += 25e6;  // free bones on the way from many to few, of which the number is read off
-    out.seconds = 1.1e-5 * n.V * n.B + rounds * round(1500, left);
+    out.seconds = 3e-6 * n.V * n.B + rounds * round(1500, left, 2.9e-7);
   } else {
     const double moves = size.quality == Quality::fast ? 0 : size.quality == Quality::balanced ? 50 : 200;
-    out.seconds = 3.3e-7 * n.V * frames * n.B + (100 + 25 * moves) * round(1000, n.B);
+    out.seconds = 1.5e-7 * n.V * frames * n.B + (100 + 25 * moves) * round(1000, n.B, 1.2e-7);
   }
   return out;
 }
