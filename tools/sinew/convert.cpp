@@ -74,19 +74,18 @@ void run_texture(const ConvertRequest& request) {
 void run(const ConvertRequest& request) {
   if (is_texture(request.output)) return run_texture(request);
   check_outputs({{"-o", request.output, OutputKind::frames}}, files_named(*request.inputs));
-  const auto stop_if_asked = [] { stop_if_interrupted("interrupted: nothing was written"); };
   const bool takes_rigs = usable_for(FileUse::write_rig, request.output);
   const std::optional<Rig> rig = takes_rigs ? rig_of(*request.inputs) : std::nullopt;
   SequenceInputs inputs = *request.inputs;
   const bool morphs = takes_rigs && !usable_for(FileUse::write_sequence, request.output);  // their frames are in memory
   inputs.paged = kFilesBesideMemory && !morphs;
   const Sequence sequence = rig ? Sequence() : read_inputs(inputs);
-  stop_if_asked();
-  const HoldOn hold;  // a file that is begun is taken away
+  stop_if_interrupted("interrupted: nothing was written");
+  const HoldOn hold;  // frames that are being written are taken away, a rig is finished
   ProgressBar bar;
   if (rig)
     write_rig(request.output, *rig, request.write);
-  else if (takes_rigs && !usable_for(FileUse::write_sequence, request.output))
+  else if (morphs)
     write_rig(request.output, as_morphs(sequence), request.write);
   else
     write_sequence(request.output, sequence, bar.callback());
